@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every dependency is a Debian 12 package; CONTRIBUTING.md gives the reason for each.
+find_package(Boost 1.74 REQUIRED COMPONENTS program_options)
+find_package(fmt REQUIRED)
+find_package(RapidJSON REQUIRED)
+find_path(TL_EXPECTED_INCLUDE_DIR tl/expected.hpp REQUIRED)
+if(VFSMEND_TESTS)
+  find_package(GTest REQUIRED)
+  find_package(rapidcheck REQUIRED)
+  include(GoogleTest)
+endif()
+if(VFSMEND_BENCH)
+  find_package(benchmark REQUIRED)
+endif()
