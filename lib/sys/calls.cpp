@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sys/calls.h"
 
+#include <dirent.h>
 #include <linux/openat2.h>
 #include <sched.h>
 #include <sys/syscall.h>
