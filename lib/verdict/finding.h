@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// A problem as data: what is wrong with one subject of the snapshot, what the guest would see, and
+// what repairs it. Codes are those of codes.def; ids are never reused.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "state/fs_state.h"
+#include "verdict/codes.h"
+
+namespace vfsmend {
+
+// In the order of badness: the worst of all findings is the verdict of a device, the worst of all
+// devices that of the snapshot.
+enum class Verdict { kResume, kRepair, kColdboot, kRebuild, kIndeterminate };
+
+// "resume", "repair", "coldboot", "rebuild", "indeterminate"
+[[nodiscard]] std::string_view name_of(Verdict verdict);
+[[nodiscard]] inline Verdict worst(Verdict a, Verdict b) { return a < b ? b : a; }
+
+// What would mend it. Plain data: lib/repair makes steps of it.
+struct Remedy {
+  std::string action;  // for a person: "drop the inode from the state"
+  bool safe = false;   // nothing that the guest holds is lost by it
+  std::vector<std::string> casualties;  // what is lost, where safe is false: "handle 0 (O_RDWR)"
+};
+
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+struct Finding {
+  Code code{};
+  Verdict verdict = Verdict::kResume;  // what this finding alone asks for
+  std::optional<NodeId> inode;
+  std::optional<HandleId> handle;
+  std::string path;   // bytes as on disk, from the share's root; empty where there is none
+  bool open = false;  // the guest has a handle on it
+  std::string message;
+  Facts before;  // as the state or the manifest has it
+  Facts after;   // as the host has it
+  std::string guest_sees;
+  std::optional<Remedy> repair;
+};
+
+}  // namespace vfsmend

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a check found: vfsmend.report/1 as structs. lib/report prints it; docs/report.schema.json
+// describes the JSON.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "snapshot/container.h"
+#include "state/dialect.h"
+#include "verdict/destination.h"
+#include "verdict/finding.h"
+
+namespace vfsmend {
+
+enum class Outcome { kSucceeds, kFails, kHangs, kUnknown };
+
+// "succeeds", "fails", "hangs", "unknown"
+[[nodiscard]] std::string_view name_of(Outcome outcome);
+
+// What the loader will do, to the letter of its log.
+struct Restore {
+  Outcome outcome = Outcome::kUnknown;
+  std::optional<std::string> error;    // the loader's text, without the prefixes of its log
+  std::optional<std::string> wrapped;  // what the platform prints around it
+  std::vector<NodeId> invalid_inodes;  // loaded as stubs that answer EIO; ascending
+  std::vector<HandleId> invalid_handles;
+  bool dead_mount = false;  // it loads, and every request of the guest fails
+};
+
+struct Elsewhere {
+  Profile profile{};
+  OnError on_error{};
+  Outcome outcome = Outcome::kUnknown;
+  std::optional<std::string> error;
+  bool dead_mount = false;
+};
+
+struct DeviceReport {
+  std::string id;
+  std::optional<std::string> tag;
+  std::string shared_dir;
+  std::optional<Dialect> dialect;  // nothing where the state cannot be read
+  Profile profile{};
+  OnError on_error{};
+  std::uint64_t inodes = 0;
+  std::uint64_t handles = 0;
+  Verdict verdict = Verdict::kResume;
+  Restore restore;
+  std::vector<Elsewhere> elsewhere;
+  std::vector<Finding> findings;  // worst first, at most --max-findings
+};
+
+struct Timing {  // microseconds
+  std::int64_t decode = 0;
+  std::int64_t walk = 0;
+  std::int64_t hash = 0;
+  std::int64_t total = 0;
+};
+
+struct Report {
+  std::string trace_id;
+  std::string snapshot_path;
+  std::optional<ContainerKind> container;  // nothing where it could not be told
+  Verdict verdict = Verdict::kResume;
+  // Nothing was judged: a file that is no state, not root, no openat2. Exit 8 with a verdict of
+  // indeterminate.
+  bool operational = false;
+  std::vector<Finding> findings;               // of the snapshot as a whole
+  std::map<std::string, std::uint64_t> counts;  // by code, whole even where findings were cut
+  std::vector<DeviceReport> devices;
+  std::vector<std::string> assumptions;
+  Timing timing;
+};
+
+// The exit codes of a check: 0 resume, 2 coldboot, 4 repair, 5 rebuild, 8 indeterminate.
+[[nodiscard]] int exit_code(Verdict verdict);
+
+}  // namespace vfsmend
