@@ -12,7 +12,7 @@ bool handles_are_sound(const State& state, const NodeIndex& index) {
   std::vector<HandleId> ids;
   ids.reserve(state.handles.size());
   for (const Handle& handle : state.handles) {
-    if (handle.id >= state.next_handle || index.slot_of(handle.inode) == kNone) return false;
+    if (handle.id >= state.next_handle || index.slot_of(handle.inode) == kNoIndex) return false;
     ids.push_back(handle.id);
   }
   std::sort(ids.begin(), ids.end());
@@ -36,9 +36,9 @@ bool looks_healthy(const State& state) {
     // An Invalid root is what a pause without preparation leaves: healthy bytes, lost locations.
     const bool may_be_root = location_as<RootNode>(inode) || location_as<Invalid>(inode);
     if (inode.id == kRootId ? !may_be_root : location_as<RootNode>(inode) != nullptr) return false;
-    if (location_as<Path>(inode) && index.parent_slot(i) == kNone) return false;
+    if (location_as<Path>(inode) && index.parent_slot(i) == kNoIndex) return false;
   }
-  if (!state.inodes.empty() && index.slot_of(kRootId) == kNone) return false;
+  if (!state.inodes.empty() && index.slot_of(kRootId) == kNoIndex) return false;
   return handles_are_sound(state, index);
 }
 

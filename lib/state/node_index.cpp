@@ -9,18 +9,18 @@
 namespace vfsmend {
 namespace {
 
-// Groups the items 0..keys.size()-1 by their key (kNone: in no group), each group in item order.
+// Groups the items 0..keys.size()-1 by their key (kNoIndex: in no group), each group in item order.
 void group_by(const std::vector<Slot>& keys, std::size_t groups, std::vector<std::uint32_t>& begin,
               std::vector<EntryIndex>& items) {
   begin.assign(groups + 1, 0);
   for (const Slot key : keys) {
-    if (key != kNone) ++begin[key + 1];
+    if (key != kNoIndex) ++begin[key + 1];
   }
   std::partial_sum(begin.begin(), begin.end(), begin.begin());
   items.resize(begin.back());
   std::vector<std::uint32_t> next(begin.begin(), begin.end() - 1);
   for (EntryIndex i = 0; i < keys.size(); ++i) {
-    if (keys[i] != kNone) items[next[keys[i]]++] = i;
+    if (keys[i] != kNoIndex) items[next[keys[i]]++] = i;
   }
 }
 
@@ -40,7 +40,7 @@ void NodeIndex::index_ids(const State& state) {
   // Ids are given out one after another and forgotten in between: a table by id is small unless
   // the state is damaged or very old.
   if (!ids_.empty() && ids_.back() / 8 <= ids_.size() + 1024) {
-    dense_.assign(ids_.back() + 1, kNone);
+    dense_.assign(ids_.back() + 1, kNoIndex);
     for (Slot s = 0; s < ids_.size(); ++s) dense_[ids_[s]] = s;
   }
   slot_of_entry_.reserve(state.inodes.size());
@@ -53,10 +53,10 @@ void NodeIndex::index_children(const State& state) {
   parent_slot_.reserve(state.inodes.size());
   path_children_.assign(ids_.size(), 0);
   for (const Inode& inode : state.inodes) {
-    Slot parent = kNone;
+    Slot parent = kNoIndex;
     if (const auto* path = location_as<Path>(inode)) {
       parent = slot_of(path->parent);
-      if (parent != kNone) ++path_children_[parent];
+      if (parent != kNoIndex) ++path_children_[parent];
     } else if (location_as<FullPath>(inode)) {
       parent = root;
     }
@@ -66,15 +66,15 @@ void NodeIndex::index_children(const State& state) {
 }
 
 Slot NodeIndex::slot_of(NodeId id) const {
-  if (!dense_.empty()) return id < dense_.size() ? dense_[id] : kNone;
+  if (!dense_.empty()) return id < dense_.size() ? dense_[id] : kNoIndex;
   const auto at = std::lower_bound(ids_.begin(), ids_.end(), id);
-  if (at == ids_.end() || *at != id) return kNone;
+  if (at == ids_.end() || *at != id) return kNoIndex;
   return static_cast<Slot>(at - ids_.begin());
 }
 
 EntryIndex NodeIndex::first_entry(NodeId id) const {
   const Slot slot = slot_of(id);
-  return slot == kNone ? kNone : entries_[entries_begin_[slot]];
+  return slot == kNoIndex ? kNoIndex : entries_[entries_begin_[slot]];
 }
 
 std::span<const EntryIndex> NodeIndex::entries(Slot slot) const {

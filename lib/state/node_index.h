@@ -15,11 +15,11 @@ namespace vfsmend {
 using EntryIndex = std::uint32_t;  // position in State::inodes
 using Slot = std::uint32_t;        // one a distinct node id, ascending by id
 
-inline constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+inline constexpr std::uint32_t kNoIndex = std::numeric_limits<std::uint32_t>::max();
 
 // More inodes than this are refused: an entry has an EntryIndex. A real daemon's limit is its
 // descriptors, a million.
-inline constexpr std::size_t kMaxInodes = kNone - 1;
+inline constexpr std::size_t kMaxInodes = kNoIndex - 1;
 
 class NodeIndex {
  public:
@@ -28,11 +28,11 @@ class NodeIndex {
 
   [[nodiscard]] std::size_t slot_count() const { return ids_.size(); }
   [[nodiscard]] NodeId id_of(Slot slot) const { return ids_[slot]; }
-  // The slot of `id`, or kNone. O(1) where ids are dense, else O(log n).
+  // The slot of `id`, or kNoIndex. O(1) where ids are dense, else O(log n).
   [[nodiscard]] Slot slot_of(NodeId id) const;
   [[nodiscard]] Slot slot_of_entry(EntryIndex entry) const { return slot_of_entry_[entry]; }
 
-  // The first entry with `id`, or kNone.
+  // The first entry with `id`, or kNoIndex.
   [[nodiscard]] EntryIndex first_entry(NodeId id) const;
   // The entries that bear the id of `slot`, in the order of the state.
   [[nodiscard]] std::span<const EntryIndex> entries(Slot slot) const;
@@ -40,7 +40,7 @@ class NodeIndex {
   [[nodiscard]] std::span<const EntryIndex> children(Slot slot) const;
   // Of those, the ones that are Path: each holds one reference to its parent.
   [[nodiscard]] std::uint64_t path_children(Slot slot) const { return path_children_[slot]; }
-  // The slot that `entry` hangs below: kNone if it has no parent or the parent's id is unknown.
+  // The slot that `entry` hangs below: kNoIndex if it has no parent or the parent's id is unknown.
   [[nodiscard]] Slot parent_slot(EntryIndex entry) const { return parent_slot_[entry]; }
 
  private:

@@ -44,6 +44,7 @@ class Kernel final : public Calls {
   ssize_t getdents(int fd, std::span<std::uint8_t> out) override {
     return or_errno(::getdents64(fd, out.data(), out.size()));
   }
+  uid_t effective_uid() override { return ::geteuid(); }
   int enter_mount_namespace(int fd) override { return or_errno(::setns(fd, CLONE_NEWNS)); }
 };
 

@@ -47,8 +47,8 @@ using Progress = std::function<void(std::string_view stage)>;
 [[nodiscard]] Result<Report> check(sys::Calls& calls, const CheckRequest& request,
                                    const Progress& progress);
 
-// The report of a check that could not be made: one finding (E001 where the deadline passed, none
-// where the reason is operational), verdict indeterminate.
+// The report of a check that could not be made: verdict indeterminate, and Report::reason; with a
+// code (E001 where the deadline passed) also a finding that says the same.
 [[nodiscard]] Report not_looked(const CheckRequest& request, std::optional<Code> code,
                                 std::string reason);
 

@@ -53,6 +53,7 @@ struct Destination {
   InodeFileHandles inode_file_handles = InodeFileHandles::kNever;
   Capabilities capabilities;
   uid_t uid = 0;
+  gid_t gid = 0;  // its further groups are not known and taken to be none
   // --rlimit-nofile. Nothing: not known, descriptors are named as an assumption and not judged.
   std::optional<std::uint64_t> rlimit_nofile;
   std::uint64_t thread_pool_size = 0;

@@ -66,9 +66,9 @@ struct Report {
   std::string snapshot_path;
   std::optional<ContainerKind> container;  // nothing where it could not be told
   Verdict verdict = Verdict::kResume;
-  // Nothing was judged: a file that is no state, not root, no openat2. Exit 8 with a verdict of
-  // indeterminate.
-  bool operational = false;
+  // Not empty: it could not be judged, and why (a file that is no state, not root, no openat2).
+  // Exit 8, verdict indeterminate.
+  std::string reason;
   std::vector<Finding> findings;               // of the snapshot as a whole
   std::map<std::string, std::uint64_t> counts;  // by code, whole even where findings were cut
   std::vector<DeviceReport> devices;

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sys/object_handle.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/check.h"
+
+namespace vfsmend::sys {
+namespace {
+
+// struct file_handle with room for the longest handle there is.
+struct HandleBuffer {
+  alignas(file_handle) std::array<unsigned char, sizeof(file_handle) + kMaxHandleBytes> raw{};
+
+  file_handle& get() { return *reinterpret_cast<file_handle*>(raw.data()); }
+};
+
+}  // namespace
+
+int object_handle(Calls& calls, int dir, const char* path, int flags, ObjectHandle& out) {
+  HandleBuffer buffer;
+  file_handle& handle = buffer.get();
+  handle.handle_bytes = kMaxHandleBytes;
+  const int err = calls.name_to_handle_at(dir, path, handle, out.mount_id, flags);
+  if (err < 0) return err;
+  out.type = handle.handle_type;
+  out.size = std::min<std::uint32_t>(handle.handle_bytes, kMaxHandleBytes);
+  std::memcpy(out.data.data(), handle.f_handle, out.size);
+  return 0;
+}
+
+int open_by_object_handle(Calls& calls, int mount_dir, std::int32_t type, Bytes data) {
+  VFSMEND_CHECK(data.size() <= kMaxHandleBytes);
+  HandleBuffer buffer;
+  file_handle& handle = buffer.get();
+  handle.handle_bytes = static_cast<unsigned>(data.size());
+  handle.handle_type = type;
+  if (!data.empty()) std::memcpy(handle.f_handle, data.data(), data.size());
+  const int err = calls.fchdir(mount_dir);
+  if (err < 0) return err;
+  return calls.open_by_handle_at(AT_FDCWD, handle, O_PATH | O_CLOEXEC);
+}
+
+}  // namespace vfsmend::sys

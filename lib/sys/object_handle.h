@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// File handles: the file system's own name of an object, generation included. Asking for one opens
+// nothing and sends no request to most file systems.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "sys/calls.h"
+#include "sys/unique_fd.h"
+
+namespace vfsmend::sys {
+
+inline constexpr std::size_t kMaxHandleBytes = 128;  // MAX_HANDLE_SZ
+
+struct ObjectHandle {
+  int mount_id = 0;
+  std::int32_t type = 0;
+  std::uint32_t size = 0;
+  std::array<std::uint8_t, kMaxHandleBytes> data{};
+
+  [[nodiscard]] Bytes bytes() const { return {data.data(), size}; }
+};
+
+// The handle of what `path` names below `dir` (a final symbolic link itself; flags: AT_EMPTY_PATH
+// for `dir` itself). 0, or a negative errno: -EOPNOTSUPP where the file system has none.
+[[nodiscard]] int object_handle(Calls& calls, int dir, const char* path, int flags,
+                                ObjectHandle& out);
+
+// Opens by handle, O_PATH only, on the mount of `mount_dir`, a directory (an O_PATH descriptor
+// does). The process's working directory is left there: the kernel takes AT_FDCWD for a mount, and
+// no O_PATH descriptor. Returns the descriptor or a negative errno.
+[[nodiscard]] int open_by_object_handle(Calls& calls, int mount_dir, std::int32_t type, Bytes data);
+
+}  // namespace vfsmend::sys

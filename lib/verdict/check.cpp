@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verdict/check.h"
+
+#include <fmt/format.h>
+#include <linux/openat2.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+
+#include "base/text.h"
+#include "snapshot/open.h"
+#include "verdict/destination_of.h"
+#include "verdict/device_check.h"
+#include "verdict/share.h"
+#include "verdict/stamp.h"
+
+namespace vfsmend {
+namespace {
+
+// Nothing where we can look; else why not.
+std::string cannot_look(sys::Calls& calls) {
+  if (calls.effective_uid() != 0) {
+    return "looking needs root: the share's directories and file handles are not for everybody";
+  }
+  const sys::UniqueFd root(open_path(calls, AT_FDCWD, "/", Leave::kFreely, true));
+  if (root.get() == -ENOSYS) return "this kernel has no openat2(2): Linux 5.6 is needed";
+  return {};
+}
+
+std::string enter_mount_namespace(sys::Calls& calls, pid_t pid) {
+  const std::string path = fmt::format("/proc/{}/ns/mnt", pid);
+  open_how how{};
+  how.flags = O_RDONLY | O_CLOEXEC;
+  const sys::UniqueFd fd(calls.openat2(AT_FDCWD, path.c_str(), how));
+  const int err = fd.valid() ? calls.enter_mount_namespace(fd.get()) : fd.get();
+  return err < 0 ? fmt::format("{}: {}", path, errno_text(-err)) : std::string();
+}
+
+// A container that is damaged: torn by a full disk or a crash, or not finished yet.
+void judge_damaged(const Error& error, Report& report) {
+  Finding finding;
+  finding.code = Code::kS002;
+  finding.verdict = Verdict::kColdboot;
+  finding.message = error.text;
+  finding.guest_sees = "nothing: the restore fails";
+  report.findings.push_back(std::move(finding));
+  report.counts["S002"] += 1;
+  report.verdict = worst(report.verdict, Verdict::kColdboot);
+}
+
+void judge_changed(Report& report) {
+  Finding finding;
+  finding.code = Code::kS002;
+  finding.verdict = Verdict::kIndeterminate;
+  finding.message = "the snapshot changed while it was looked at: it is still being written";
+  finding.guest_sees = "nothing yet: wait until the pause has ended, then check again";
+  report.findings.push_back(std::move(finding));
+  report.counts["S002"] += 1;
+  report.verdict = Verdict::kIndeterminate;
+}
+
+void add_device(DeviceOutcome outcome, Report& report) {
+  report.verdict = worst(report.verdict, outcome.report.verdict);
+  if (report.reason.empty() && !outcome.operational.empty()) {
+    report.reason = fmt::format("device {}: {}", outcome.report.id, outcome.operational);
+  }
+  for (const auto& [code, n] : outcome.counts) report.counts[code] += n;
+  for (std::string& assumption : outcome.assumptions) {
+    if (std::ranges::find(report.assumptions, assumption) == report.assumptions.end()) {
+      report.assumptions.push_back(std::move(assumption));
+    }
+  }
+  report.timing.decode += outcome.timing.decode;
+  report.timing.walk += outcome.timing.walk;
+  report.devices.push_back(std::move(outcome.report));
+}
+
+Result<void> check_devices(sys::Calls& calls, const CheckRequest& request,
+                           const Snapshot& snapshot, const Progress& progress, Report& report) {
+  VFSMEND_TRY_ASSIGN(const auto shares, shares_of(request, snapshot));
+  if (request.mount_namespace_of != 0) {
+    report.reason = enter_mount_namespace(calls, request.mount_namespace_of);
+    if (!report.reason.empty()) {
+      report.verdict = Verdict::kIndeterminate;
+      return {};
+    }
+  }
+  for (std::size_t i = 0; i < snapshot.devices.size(); ++i) {
+    const SnapshotDevice& device = snapshot.devices[i];
+    progress(fmt::format("device {}", device.id));
+    VFSMEND_TRY_ASSIGN(Destination destination,
+                       destination_of(request, snapshot.kind, device, shares[i]));
+    const bool raw = snapshot.kind == ContainerKind::kRaw;
+    const bool told = request.profile || request.dialect;
+    DeviceInput input{calls, device, snapshot.kind, std::move(destination)};
+    input.reader_known = !raw || told;
+    input.reader_guessed = raw && !told;
+    input.judge_elsewhere = !request.profile;
+    input.max_findings = request.max_findings;
+    add_device(check_device(std::move(input), progress), report);
+    for (const std::string& note : device.notes) {
+      report.assumptions.push_back(fmt::format("device {}: {}", device.id, note));
+    }
+  }
+  if (snapshot.devices.empty()) {
+    report.assumptions.emplace_back("the snapshot has no virtio-fs device: nothing to restore");
+  }
+  for (const std::string& file : snapshot.not_read) {
+    report.assumptions.push_back(fmt::format("not read: {}", file));
+  }
+  return {};
+}
+
+}  // namespace
+
+Report not_looked(const CheckRequest& request, std::optional<Code> code, std::string reason) {
+  Report report;
+  report.trace_id = request.trace_id;
+  report.snapshot_path = request.snapshot_path;
+  report.verdict = Verdict::kIndeterminate;
+  report.reason = std::move(reason);
+  if (code) {
+    Finding finding;
+    finding.code = *code;
+    finding.verdict = Verdict::kIndeterminate;
+    finding.message = report.reason;
+    finding.guest_sees = "nothing yet: do not resume, and do not destroy";
+    report.findings.push_back(std::move(finding));
+    report.counts[std::string(info(*code).id)] = 1;
+  }
+  return report;
+}
+
+Result<Report> check(sys::Calls& calls, const CheckRequest& request, const Progress& progress) {
+  const auto start = std::chrono::steady_clock::now();
+  if (std::string why = cannot_look(calls); !why.empty()) {
+    return not_looked(request, std::nullopt, std::move(why));
+  }
+  Report report;
+  report.trace_id = request.trace_id;
+  report.snapshot_path = request.snapshot_path;
+  progress(fmt::format("the snapshot {}", request.snapshot_path));
+  const SnapshotStamp before = stamp_of(calls, request.snapshot_path);
+  const auto snapshot = open_snapshot(calls, request.snapshot_path, {request.overlay_file},
+                                      report.container);
+  if (snapshot) {
+    report.container = snapshot->kind;
+    VFSMEND_TRY(check_devices(calls, request, *snapshot, progress, report));
+  } else if (snapshot.error().code == ErrorCode::kFormat && report.container) {
+    judge_damaged(snapshot.error(), report);
+  } else {
+    Report refused = not_looked(request, std::nullopt, snapshot.error().text);
+    refused.container = report.container;
+    return refused;
+  }
+  if (stamp_of(calls, request.snapshot_path) != before) judge_changed(report);
+  report.timing.total = std::chrono::duration_cast<std::chrono::microseconds>(
+                            std::chrono::steady_clock::now() - start).count();
+  return report;
+}
+
+}  // namespace vfsmend

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verdict/device_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/text.h"
+#include "state/guess.h"
+#include "verdict/host_walk.h"
+#include "verdict/open_rules.h"
+#include "verdict/rules.h"
+
+namespace vfsmend {
+namespace {
+
+class DeviceCheck {
+ public:
+  DeviceCheck(DeviceInput& input, const Progress& progress)
+      : in_(input), to_(input.destination), progress_(progress), findings_(input.max_findings) {}
+
+  DeviceOutcome run() {
+    DeviceReport& report = out_.report;
+    report.id = in_.device.id;
+    report.tag = in_.device.tag;
+    report.shared_dir = to_.shared_dir;
+    report.profile = to_.profile;
+    report.on_error = to_.on_error;
+    if (!in_.device.state || (in_.device.state->empty() && is_cube_json())) {
+      judge_absent_state();
+    } else if (decode_state()) {
+      judge_decoded();
+    }
+    close();
+    return std::move(out_);
+  }
+
+ private:
+  // The clock of one phase, in microseconds.
+  template <typename F>
+  auto timed(std::int64_t& into, F work) {
+    const auto start = std::chrono::steady_clock::now();
+    auto result = work();
+    into += std::chrono::duration_cast<std::chrono::microseconds>(
+                std::chrono::steady_clock::now() - start).count();
+    return result;
+  }
+
+  [[nodiscard]] bool is_cube_json() const {
+    return in_.container == ContainerKind::kCube || in_.container == ContainerKind::kCloudHypervisor;
+  }
+
+  // The restore skips an absent state without a word; then the guest's session is gone.
+  void judge_absent_state() {
+    Restore& restore = out_.report.restore;
+    restore.outcome = Outcome::kSucceeds;
+    restore.dead_mount = true;
+    findings_.add(Code::kS001, Verdict::kColdboot, [&] {
+      Finding f;
+      f.code = Code::kS001;
+      f.verdict = Verdict::kColdboot;
+      f.message = fmt::format("the snapshot holds {} state for the device: the restore goes on "
+                              "without one, and the guest's file-system session is lost",
+                              in_.device.state ? "an empty" : "no");
+      f.guest_sees = "a dead mount, without an error at the resume";
+      return f;
+    });
+  }
+
+  bool decode_state() {
+    const Bytes bytes = *in_.device.state;
+    auto decoded = timed(out_.timing.decode, [&]() -> tl::expected<Decoded, DecodeFailure> {
+      if (in_.reader_guessed) {
+        if (auto guess = decode_guessing(bytes)) return std::move(*guess);
+      }
+      return decode(bytes, to_.reader);
+    });
+    if (!decoded) {
+      judge_undecodable(decoded.error(), bytes);
+      return false;
+    }
+    decoded_ = std::move(*decoded);
+    if (decoded_.state.inodes.size() > kMaxInodes) {
+      out_.operational = "more inodes than this tool can index";
+      return false;
+    }
+    out_.report.dialect = decoded_.dialect;
+    out_.report.inodes = decoded_.state.inodes.size();
+    out_.report.handles = decoded_.state.handles.size();
+    if (in_.reader_guessed && decoded_.dialect == Dialect::kCubeV1) {
+      to_.profile = out_.report.profile = Profile::kCubeAbort;  // the strictest of them
+      to_.on_error = out_.report.on_error = OnError::kAbort;
+      to_.reader = Reader::kCube;
+      to_.sandbox = Sandbox::kNone;
+    }
+    judge_reading(bytes);
+    return true;
+  }
+
+  // Another reader takes these bytes whole, as a healthy state: ours is the wrong one.
+  [[nodiscard]] std::optional<Dialect> better_reader(Bytes bytes) const {
+    for (const Reader other : {Reader::kVirtiofsd, Reader::kCube}) {
+      if (other == to_.reader) continue;
+      const auto decoded = decode(bytes, other);
+      if (decoded && decoded->consumed == bytes.size() && looks_healthy(decoded->state) &&
+          decoded->dialect != decoded_.dialect && !decoded->state.inodes.empty()) {
+        return decoded->dialect;
+      }
+    }
+    return std::nullopt;
+  }
+
+  void judge_undecodable(const DecodeFailure& failure, Bytes bytes) {
+    out_.report.restore = failed(decode_error(failure.error), to_);
+    const std::string where = fmt::format("{} at byte {} ({})", postcard::text_of(failure.error),
+                                          failure.offset, failure.field);
+    if (!in_.reader_known) {
+      out_.operational = fmt::format("is this a device state? No dialect reads it: {}. Give "
+                                     "--profile or --dialect if it is one", where);
+      return;
+    }
+    const auto better = better_reader(bytes);
+    const Verdict verdict = better ? Verdict::kIndeterminate : Verdict::kColdboot;
+    findings_.add(Code::kS002, verdict, [&] {
+      Finding f;
+      f.code = Code::kS002;
+      f.verdict = verdict;
+      f.message = better ? fmt::format("the state is a healthy {} one, which the {} loader does "
+                                       "not read: is the profile right? ({})",
+                                       name_of(*better), name_of(to_.profile), where)
+                         : fmt::format("the state cannot be decoded: {}", where);
+      f.after = {{"offset", std::to_string(failure.offset)}, {"field", failure.field}};
+      f.guest_sees = "nothing: the restore fails";
+      return f;
+    });
+  }
+
+  void judge_reading(Bytes bytes) {
+    const bool whole = decoded_.consumed == bytes.size();
+    if (whole && looks_healthy(decoded_.state)) return;
+    const auto better = better_reader(bytes);
+    if (better) {
+      findings_.add(Code::kS002, Verdict::kIndeterminate, [&] {
+        Finding f;
+        f.code = Code::kS002;
+        f.verdict = Verdict::kIndeterminate;
+        f.message = fmt::format("the state is a healthy {} one: is the profile {} right?",
+                                name_of(*better), name_of(to_.profile));
+        f.guest_sees = "nothing to rely on: the loader misreads it";
+        return f;
+      });
+    } else if (!whole) {
+      const std::size_t rest = bytes.size() - decoded_.consumed;
+      findings_.add(Code::kS002, Verdict::kRepair, [&] {
+        Finding f;
+        f.code = Code::kS002;
+        f.verdict = Verdict::kRepair;
+        f.message = fmt::format("{} bytes follow the end of the state at byte {}; loaders ignore "
+                                "them", rest, decoded_.consumed);
+        f.after = {{"trailing_bytes", std::to_string(rest)}};
+        f.guest_sees = "nothing";
+        f.repair = Remedy{"cut the trailing bytes", true, {}};
+        return f;
+      });
+    }
+  }
+
+  void judge_decoded() {
+    progress_(fmt::format("device {}: the share {}", in_.device.id, to_.shared_dir));
+    const NodeIndex index(decoded_.state);
+    const LoadOrder order = load_order(decoded_.state, index);
+    const Share share = timed(out_.timing.walk, [&] { return open_share(in_.calls, to_); });
+    const WalkInput walk_input{in_.calls, decoded_.state, index, order, to_, share};
+    std::optional<HostWalk> walk;
+    if (share.fd.valid()) {
+      walk = timed(out_.timing.walk, [&] { return walk_host(walk_input); });
+    }
+    const HostWalk nothing_seen;
+    const HostWalk& seen = walk ? *walk : nothing_seen;
+    out_.report.restore = restore_on(walk_input, seen);
+    judge(walk_input, walk ? &*walk : nullptr);
+    if (in_.judge_elsewhere) look_elsewhere(walk_input, seen);
+    name_assumptions();
+  }
+
+  // What the loader opens before the state is read ends it before anything else is tried.
+  [[nodiscard]] static Restore restore_on(const WalkInput& input, const HostWalk& walk) {
+    const Destination& to = input.destination;
+    if (!input.share.fd.valid()) {
+      Restore restore = failed(os_error(input.share.err), to);
+      if (to.is_cube()) {
+        restore.wrapped = fmt::format("Failed activating the device: ActivateVirtioFs({})",
+                                      os_error(input.share.err).debug);
+      }
+      return restore;
+    }
+    for (const AllowedDir& dir : input.share.allowed) {
+      if (dir.err == 0 || !to.is_cube()) continue;
+      const std::string why =
+          fmt::format("Failed to openat file {}: {}", rust_debug(dir.given), os_error(dir.err).debug);
+      Restore restore;
+      restore.outcome = Outcome::kFails;
+      restore.error = "failed to init filter list: " + why;
+      restore.wrapped = fmt::format("InvalidServerConfig(InvalidFilter({}))", why);
+      return restore;
+    }
+    return predict(input, walk).restore;
+  }
+
+  void judge(const WalkInput& input, const HostWalk* walk) {
+    const HostWalk nothing_seen;
+    const LoaderTexts texts(input, walk ? *walk : nothing_seen);
+    const RuleInput rule_input{input, walk, texts, out_.report.restore};
+    Rules rules(rule_input, findings_);
+    rules.judge_share();
+    if (findings_.has(Code::kS002) && findings_.verdict() == Verdict::kIndeterminate) return;
+    rules.judge_state();
+    rules.judge_flags();
+    rules.judge_options();
+    if (!walk) return;
+    rules.judge_nodes();
+    rules.judge_handles();
+    if (out_.report.restore.outcome == Outcome::kHangs) {
+      findings_.add(Code::kS003, Verdict::kColdboot, [] {
+        Finding f;
+        f.code = Code::kS003;
+        f.verdict = Verdict::kColdboot;
+        f.message = "a mount path of the state is a FIFO on this host: the loader opens it and "
+                    "never comes back";
+        f.guest_sees = "nothing: the restore hangs";
+        return f;
+      });
+    }
+  }
+
+  void look_elsewhere(const WalkInput& input, const HostWalk& walk) {
+    const auto add = [&](Profile profile, OnError on_error) {
+      if (profile == to_.profile && on_error == to_.on_error) return;
+      Destination other = to_;
+      other.profile = profile;
+      other.on_error = on_error;
+      const WalkInput other_input{input.calls, input.state, input.index,
+                                  input.order, other,       input.share};
+      // Only a remapping loader looks in other places.
+      const bool same_places = profile != Profile::kCubeRemap || !other.remap_filter;
+      const HostWalk again = same_places || !input.share.fd.valid() ? HostWalk{}
+                                                                    : walk_host(other_input);
+      const Restore restore = restore_on(other_input, same_places ? walk : again);
+      out_.report.elsewhere.push_back(
+          {profile, on_error, restore.outcome, restore.error, restore.dead_mount});
+    };
+    if (!to_.is_cube()) {
+      add(Profile::kVirtiofsd, OnError::kAbort);
+      add(Profile::kVirtiofsd, OnError::kGuestError);
+      return;
+    }
+    for (const Profile profile :
+         {Profile::kCubeAbort, Profile::kCubeGuestError, Profile::kCubeRemap}) {
+      add(profile, *fixed_on_error(profile));
+    }
+  }
+
+  void name_assumptions() {
+    const State& state = decoded_.state;
+    if (!to_.is_cube() && !to_.rlimit_nofile) {
+      out_.assumptions.push_back(fmt::format(
+          "the daemon has {} descriptors to give ({} inodes, {} handles); its --rlimit-nofile is "
+          "not known here",
+          state.inodes.size() + state.handles.size(), state.inodes.size(), state.handles.size()));
+    }
+    const bool writes = std::ranges::any_of(state.handles, [](const Handle& h) {
+      return (h.flags & kOpenAccessMode) != 0 && (h.flags & kOpenPath) == 0;
+    });
+    if (writes) {
+      out_.assumptions.emplace_back(
+          "no file that the guest writes to is being executed or leased on the host: that shows "
+          "only when it is opened");
+    }
+    if (to_.uid != 0 && !to_.capabilities.dac_override) {
+      out_.assumptions.push_back(
+          fmt::format("the daemon (uid {}) is in no group but {}", to_.uid, to_.gid));
+    }
+    if (in_.reader_guessed) {
+      out_.assumptions.push_back(fmt::format("the dialect is {}, by the look of the bytes; "
+                                             "--profile or --dialect makes it certain",
+                                             name_of(decoded_.dialect)));
+    }
+  }
+
+  // A raw file may be anything: what destroys a sandbox must not rest on a guess.
+  void close() {
+    out_.report.verdict = findings_.verdict();
+    findings_.add_counts(out_.counts);
+    out_.report.findings = findings_.take();
+    const bool destroys =
+        out_.report.verdict == Verdict::kColdboot || out_.report.verdict == Verdict::kRebuild;
+    if (destroys && !in_.reader_known) {
+      out_.operational = fmt::format(
+          "the verdict would be {}, but nobody said what this file is: give --profile or --dialect",
+          name_of(out_.report.verdict));
+    }
+    if (!out_.operational.empty()) out_.report.verdict = Verdict::kIndeterminate;
+  }
+
+  DeviceInput& in_;
+  Destination& to_;
+  const Progress& progress_;
+  FindingCollector findings_;
+  Decoded decoded_;
+  DeviceOutcome out_;
+};
+
+}  // namespace
+
+DeviceOutcome check_device(DeviceInput input, const Progress& progress) {
+  return DeviceCheck(input, progress).run();
+}
+
+}  // namespace vfsmend

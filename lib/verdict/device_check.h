@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// One device of a snapshot against one destination: decode, look, predict, judge.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "snapshot/container.h"
+#include "sys/calls.h"
+#include "verdict/check.h"
+#include "verdict/destination.h"
+#include "verdict/report.h"
+
+namespace vfsmend {
+
+struct DeviceInput {
+  sys::Calls& calls;
+  const SnapshotDevice& device;
+  ContainerKind container;
+  Destination destination;
+  // The reader is certain: the container is recognised, or the user gave a profile or dialect. A
+  // verdict that destroys needs that.
+  bool reader_known = true;
+  bool reader_guessed = false;   // nobody said which dialect: find out by content
+  bool judge_elsewhere = false;  // also what the other profiles of this platform would do
+  std::size_t max_findings = 1000;
+};
+
+struct DeviceOutcome {
+  DeviceReport report;
+  std::map<std::string, std::uint64_t> counts;
+  std::vector<std::string> assumptions;
+  Timing timing;
+  // Not empty: nothing was judged, and why ("is this a device state?").
+  std::string operational;
+};
+
+[[nodiscard]] DeviceOutcome check_device(DeviceInput input, const Progress& progress);
+
+}  // namespace vfsmend

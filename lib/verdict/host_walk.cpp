@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verdict/host_walk.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "sys/fd_path.h"
+#include "sys/object_handle.h"
+#include "verdict/lookup.h"
+#include "verdict/mount_paths.h"
+#include "verdict/walk_tree.h"
+
+namespace vfsmend {
+namespace {
+
+constexpr unsigned kStatMask = STATX_BASIC_STATS | STATX_MNT_ID;
+constexpr int kStatFlags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
+
+// A directory in hand, below which the walk goes on.
+struct Place {
+  sys::UniqueFd fd;
+  Zone zone = Zone::kShare;
+  bool searchable = true;  // the daemon may open names in it
+};
+
+class Walk {
+ public:
+  explicit Walk(const WalkInput& in)
+      : in_(in), tree_(in.state, in.index, in.order) {
+    out_.nodes.resize(in.state.inodes.size());
+    out_.handles.resize(in.state.handles.size());
+  }
+
+  HostWalk run() {
+    MountPaths mounts = open_mount_paths(in_);
+    out_.dead_mount_paths = mounts.dead;
+    out_.mount_path_hangs = mounts.hangs;
+    if (mounts.hangs) {
+      look_at_root(in_.order.taken.front());  // the only inode that comes before the mount paths
+    } else {
+      for (const EntryIndex start : tree_.starts()) descend(start, mounts);
+      mark_stubs();
+    }
+    look_at_handles();
+    return std::move(out_);
+  }
+
+ private:
+  struct Frame {
+    EntryIndex entry;
+    Place place;
+    std::size_t next = 0;  // of the children that have children
+  };
+
+  // Entries without a parent: the root, lost ones, and those located by handle.
+  void descend(EntryIndex start, const MountPaths& mounts) {
+    std::vector<Frame> stack;
+    enter(stack, start, look_at_start(start, mounts));
+    while (!stack.empty()) {
+      Frame& top = stack.back();
+      const auto branches = tree_.branches(top.entry);
+      if (top.next == branches.size()) {
+        stack.pop_back();
+        continue;
+      }
+      const EntryIndex child = branches[top.next++];
+      Place place = look_at(child, top.place);
+      if (top.next == branches.size()) stack.pop_back();  // the largest subtree comes last
+      enter(stack, child, std::move(place));
+    }
+  }
+
+  void enter(std::vector<Frame>& stack, EntryIndex entry, Place place) {
+    if (!place.fd.valid() || out_.nodes[entry].fate != Fate::kFound) return;
+    for (const EntryIndex leaf : tree_.leaves(entry)) look_at(leaf, place);
+    if (!tree_.branches(entry).empty()) stack.push_back({entry, std::move(place), 0});
+  }
+
+  Place look_at_start(EntryIndex entry, const MountPaths& mounts) {
+    const Inode& inode = in_.state.inodes[entry];
+    if (location_as<RootNode>(inode)) return look_at_root(entry);
+    if (const auto* by_handle = location_as<HandleLocation>(inode)) {
+      return look_at_handle(entry, by_handle->handle, mounts);
+    }
+    if (location_as<Invalid>(inode)) out_.nodes[entry].fate = Fate::kLost;
+    return {};
+  }
+
+  Place look_at_root(EntryIndex entry) {
+    if (in_.state.inodes[entry].id != kRootId) return {};  // refused by the graph
+    Place place;
+    place.fd = sys::UniqueFd(open_path(in_.calls, in_.share.fd.get(), ".", Leave::kNever, false));
+    if (place.fd.get() == -ENOTDIR) {  // a share that is a file
+      place.fd = sys::UniqueFd(
+          open_path(in_.calls, AT_FDCWD, in_.share.real_path.c_str(), Leave::kFreely, false));
+    }
+    found(entry, in_.share.stat, place);
+    keep_text(entry, in_.share.real_path);
+    compare_stored(entry, place.fd.get(), "", AT_EMPTY_PATH, in_.share.stat);
+    return place;
+  }
+
+  // `file_handle` is looked at for Path and the root only, as the loader does.
+  Place look_at(EntryIndex entry, const Place& parent) {
+    const Inode& inode = in_.state.inodes[entry];
+    const auto* path = location_as<Path>(inode);
+    const std::string name(path ? effective_name(*path, in_.destination)
+                                : std::get<FullPath>(inode.location).filename);
+    Node& node = out_.nodes[entry];
+    node.zone = parent.zone;
+    if (const std::size_t nul = name.find('\0'); nul != std::string::npos) {
+      node.fate = Fate::kNulInName;
+      node.position = static_cast<std::uint32_t>(nul);
+      return {};
+    }
+    if (!parent.searchable) return miss(entry, EACCES);
+    return is_one_component(name) ? look_at_component(entry, parent, name)
+                                  : look_at_path(entry, parent, name);
+  }
+
+  Place look_at_component(EntryIndex entry, const Place& parent, const std::string& name) {
+    Place place;
+    struct statx stat{};
+    int err = 0;
+    if (tree_.has_children(entry)) {
+      place.fd = sys::UniqueFd(
+          open_path(in_.calls, parent.fd.get(), name.c_str(), Leave::kNever, false));
+      if (!place.fd.valid()) return miss(entry, -place.fd.get());
+      err = in_.calls.statx(place.fd.get(), "", AT_EMPTY_PATH, kStatMask, stat);
+    } else {
+      err = in_.calls.statx(parent.fd.get(), name.c_str(), kStatFlags, kStatMask, stat);
+    }
+    if (err < 0) return miss(entry, -err);
+    place.zone = parent.zone;
+    found(entry, stat, place);
+    compare_stored(entry, parent.fd.get(), name.c_str(), 0, stat);
+    return place;
+  }
+
+  Place look_at_path(EntryIndex entry, const Place& parent, const std::string& name) {
+    Found hit = look_up(in_.calls, in_.share, in_.destination, parent.fd.get(), parent.zone, name);
+    Node& node = out_.nodes[entry];
+    node.left_share = hit.left_share;
+    node.zone = hit.zone;
+    if (hit.err != 0) return miss(entry, hit.err);
+    struct statx stat{};
+    const int err = in_.calls.statx(hit.fd.get(), "", AT_EMPTY_PATH, kStatMask, stat);
+    if (err < 0) return miss(entry, -err);
+    Place place{std::move(hit.fd), hit.zone, true};
+    found(entry, stat, place);
+    keep_text(entry, std::move(hit.real_path));
+    compare_stored(entry, place.fd.get(), "", AT_EMPTY_PATH, stat);
+    return place;
+  }
+
+  // In the order of the real loader and kernel: an unknown mount, too long, what the kernel calls
+  // an invalid handle, the capability, and only then whether the object is there.
+  Place look_at_handle(EntryIndex entry, const FileHandle& handle, const MountPaths& mounts) {
+    Node& node = out_.nodes[entry];
+    const auto mount = mounts.by_id.find(handle.mount_id);
+    if (mount == mounts.by_id.end()) {
+      node.fate = Fate::kUnknownMount;
+      return {};
+    }
+    if (handle.data.size() > sys::kMaxHandleBytes) {
+      node.fate = Fate::kHandleTooLong;
+      return {};
+    }
+    Place place;
+    place.fd = sys::UniqueFd(sys::open_by_object_handle(in_.calls, mount->second.get(),
+                                                        handle.type, handle.data));
+    if (place.fd.get() != -EINVAL && !in_.destination.capabilities.dac_read_search) {
+      place.fd = sys::UniqueFd(-EPERM);
+    }
+    struct statx stat{};
+    int err = place.fd.valid() ? 0 : place.fd.get();
+    if (err == 0) err = in_.calls.statx(place.fd.get(), "", AT_EMPTY_PATH, kStatMask, stat);
+    if (err < 0) {
+      node.fate = Fate::kHandleOpenFailed;
+      node.err = -err;
+      return {};
+    }
+    const std::string path = sys::path_of_fd(in_.calls, place.fd.get()).value_or("");
+    // A file that no name has led to yet has no path: where it is cannot be said.
+    const bool placed = !path.empty() && path != "/";
+    place.zone = placed ? in_.share.zone_of(path) : Zone::kShare;
+    node.zone = place.zone;
+    node.left_share = place.zone == Zone::kOutside;
+    found(entry, stat, place);
+    keep_text(entry, path);
+    return place;
+  }
+
+  Place miss(EntryIndex entry, int err) {
+    out_.nodes[entry].fate = Fate::kOpenFailed;
+    out_.nodes[entry].err = err;
+    return {};
+  }
+
+  void found(EntryIndex entry, const struct statx& stat, Place& place) {
+    Node& node = out_.nodes[entry];
+    node.fate = Fate::kFound;
+    node.mode = stat.stx_mode;
+    if (!in_.destination.capabilities.dac_override) {
+      place.searchable = may_search(open_target(stat, in_.share.mounts), in_.destination);
+    }
+    judge_handles(entry, stat);
+  }
+
+  void keep_text(EntryIndex entry, std::string text) {
+    out_.nodes[entry].text = static_cast<std::uint32_t>(out_.texts.size());
+    out_.texts.push_back(std::move(text));
+  }
+
+  void compare_stored(EntryIndex entry, int dir, const char* name, int flags,
+                      const struct statx& stat) {
+    const Inode& inode = in_.state.inodes[entry];
+    const bool mandatory = in_.destination.inode_file_handles == InodeFileHandles::kMandatory;
+    const bool compared = inode.file_handle && !location_as<FullPath>(inode);
+    if (!compared && !mandatory) return;
+    Node& node = out_.nodes[entry];
+    sys::ObjectHandle now;
+    const int err = sys::object_handle(in_.calls, dir, name, flags, now);
+    if (err < 0) {
+      node.fate = Fate::kHandleCheckFailed;
+      node.err = -err;
+    } else if (compared && !equal(now, *inode.file_handle)) {
+      node.fate = Fate::kHandleDiffers;
+      note_mismatch(entry, now, *inode.file_handle, stat);
+    }
+  }
+
+  static bool equal(const sys::ObjectHandle& now, const FileHandle& stored) {
+    return now.type == stored.type && std::ranges::equal(now.bytes(), stored.data);
+  }
+
+  void note_mismatch(EntryIndex entry, const sys::ObjectHandle& now, const FileHandle& stored,
+                     const struct statx& stat) {
+    HandleMismatch mismatch{entry, now.type, {}, stat.stx_ino, {}};
+    mismatch.found.assign(now.bytes().begin(), now.bytes().end());
+    // Is the captured object still somewhere on this file system?
+    if (stored.data.size() <= sys::kMaxHandleBytes && S_ISDIR(in_.share.stat.stx_mode)) {
+      const sys::UniqueFd fd(sys::open_by_object_handle(in_.calls, in_.share.fd.get(), stored.type,
+                                                        stored.data));
+      if (fd.valid()) mismatch.original_at = sys::path_of_fd(in_.calls, fd.get());
+    }
+    out_.mismatches.push_back(std::move(mismatch));
+  }
+
+  // A stub's children are stubs, whatever lies at their names; parents are taken before children.
+  void mark_stubs() {
+    for (const EntryIndex entry : in_.order.taken) {
+      const EntryIndex parent = in_.order.parent_entry[entry];
+      if (parent == kNoIndex || out_.nodes[parent].fate == Fate::kFound) continue;
+      out_.nodes[entry].fate = Fate::kParentStub;
+    }
+    std::ranges::sort(out_.mismatches, {}, &HandleMismatch::entry);
+  }
+
+  void judge_handles(EntryIndex entry, const struct statx& stat) {
+    const auto positions = tree_.handles(entry);
+    if (positions.empty()) return;
+    const OpenTarget target = open_target(stat, in_.share.mounts);
+    for (const std::uint32_t at : positions) {
+      out_.handles[at].err = predict_open(target, in_.state.handles[at].flags, in_.destination);
+    }
+  }
+
+  void look_at_handles() {
+    for (std::size_t i = 0; i < out_.handles.size(); ++i) {
+      const Slot slot = in_.index.slot_of(in_.state.handles[i].inode);
+      const EntryIndex entry = slot == kNoIndex ? kNoIndex : in_.order.in_store[slot];
+      out_.handles[i].unknown = entry == kNoIndex;
+      out_.handles[i].stub = entry != kNoIndex && out_.nodes[entry].fate != Fate::kFound;
+    }
+  }
+
+  const WalkInput& in_;
+  WalkTree tree_;
+  HostWalk out_;
+};
+
+}  // namespace
+
+HostWalk walk_host(const WalkInput& input) { return Walk(input).run(); }
+
+}  // namespace vfsmend

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flags and options that a load accepts, or refuses, whatever lies on the host.
+#include <fmt/format.h>
+
+#include "verdict/open_rules.h"
+#include "verdict/rules.h"
+
+namespace vfsmend {
+namespace {
+
+struct BadFlags {
+  std::int32_t bits = 0;
+  std::string message;
+  const char* sees = "";
+  bool safe = true;
+};
+
+// What the destination makes of flags that the live descriptor on the source did not have, or that
+// do harm when a file is opened a second time.
+BadFlags bad_flags(const Handle& handle, const State& state, const Destination& destination) {
+  BadFlags out;
+  const auto add = [&](std::int32_t bits, const char* text, const char* sees) {
+    if (!out.message.empty()) out.message += "; ";
+    if (out.bits == 0) out.sees = sees;
+    out.bits |= bits;
+    out.message += text;
+  };
+  const bool opens = (handle.flags & kOpenPath) == 0;
+  const std::int32_t makes = kOpenCreate | kOpenExclusive | kOpenTruncate | kOpenTmpfile;
+  if (opens && (handle.flags & makes) != 0) {
+    add(handle.flags & makes, "the load itself would create or truncate",
+        (handle.flags & kOpenTruncate) != 0 ? "an empty file: the load truncates it"
+                                            : "EIO or a stray file");
+  }
+  if (opens && (handle.flags & kOpenAppend) != 0) {
+    add(kOpenAppend, "O_APPEND is recorded, though the live descriptor may not have it",
+        "positional writes land at the end of the file, without an error");
+    out.safe = false;  // only the file's size at the capture could tell
+  }
+  if (opens && (handle.flags & kOpenDirect) != 0 && !destination.allow_direct_io) {
+    add(kOpenDirect, "O_DIRECT is recorded, though the source stripped it",
+        "EINVAL from reads and writes that are not aligned");
+  }
+  if (opens && state.options.writeback && (handle.flags & kOpenAccessMode) == 1) {
+    add(kOpenAccessMode, "O_WRONLY is recorded, but under writeback the guest also reads",
+        "EBADF when a page is filled");
+  }
+  return out;
+}
+
+std::string mended_text(const BadFlags& bad, std::int32_t flags) {
+  std::int32_t mended = flags & ~(bad.bits & ~kOpenAccessMode);
+  if ((bad.bits & kOpenAccessMode) != 0) mended = (mended & ~kOpenAccessMode) | 2;
+  return flags_text(mended);
+}
+
+}  // namespace
+
+void Rules::judge_flags() {
+  for (const Handle& handle : in_.state.handles) {
+    const BadFlags bad = bad_flags(handle, in_.state, in_.destination);
+    if (bad.bits == 0) continue;
+    out_.add(Code::kS005, Verdict::kRepair, [&] {
+      const EntryIndex entry = in_.index.first_entry(handle.inode);
+      Finding f;
+      f.code = Code::kS005;
+      f.verdict = Verdict::kRepair;
+      f.inode = handle.inode;
+      f.handle = handle.id;
+      f.open = true;
+      if (entry != kNoIndex) f.path = input_.texts.name_path(entry);
+      f.message = bad.message;
+      f.guest_sees = bad.sees;
+      f.before = {{"flags", flags_text(handle.flags)}};
+      f.after = {{"flags", mended_text(bad, handle.flags)}};
+      Remedy remedy{"change the recorded flags", bad.safe, {}};
+      if (!bad.safe) {
+        remedy.casualties = {"if the host appended to the file since the pause, the guest writes "
+                             "over those bytes"};
+      }
+      f.repair = std::move(remedy);
+      return f;
+    });
+  }
+}
+
+void Rules::judge_options() {
+  const NegotiatedOptions& want = in_.state.options;
+  const Destination& have = in_.destination;
+  const auto add = [&](std::string message, std::string sees, std::string action) {
+    out_.add(Code::kO001, Verdict::kRepair, [&] {
+      Finding f;
+      f.code = Code::kO001;
+      f.verdict = Verdict::kRepair;
+      f.message = std::move(message);
+      f.guest_sees = std::move(sees);
+      f.repair = Remedy{std::move(action), false, {}};
+      return f;
+    });
+  };
+  const auto off = [&](const char* option, const char* flag) {
+    add(fmt::format("the guest negotiated {}, and the destination has it off", option),
+        "nothing: the restore fails", fmt::format("start the destination with {}", flag));
+  };
+  if (want.writeback && !have.writeback) off("writeback", "--writeback");
+  if (want.announce_submounts && !have.announce_submounts) {
+    off("announce-submounts", "--announce-submounts");
+  }
+  if (want.posix_acl && !have.posix_acl) {
+    off("POSIX ACLs", "--posix-acl");
+  } else if (want.posix_acl && input_.restore.outcome == Outcome::kSucceeds) {
+    add("POSIX ACLs were negotiated: the restore succeeds, but the loader does not carry the FUSE "
+        "options over",
+        "the first setxattr hangs the whole mount",
+        "pause again without --posix-acl, or remount in the guest before anything sets an xattr");
+  }
+  const auto room = descriptor_room(have);
+  std::uint64_t needed = in_.state.handles.size();
+  if (have.inode_file_handles == InodeFileHandles::kNever) {
+    for (const Inode& i : in_.state.inodes) needed += location_as<Invalid>(i) ? 0 : 1;
+  }
+  if (!room || needed <= *room) return;
+  out_.add(Code::kE002, Verdict::kRepair, [&] {
+    Finding f;
+    f.code = Code::kE002;
+    f.verdict = Verdict::kRepair;
+    f.message = fmt::format("the load needs up to {} descriptors and the daemon has {} to give",
+                            needed, *room);
+    f.before = {{"descriptors", std::to_string(needed)}};
+    f.after = {{"descriptors", std::to_string(*room)}};
+    f.guest_sees = "nothing, or EIO: the restore fails, or the last files are dead";
+    f.repair = Remedy{"raise --rlimit-nofile, or start with --inode-file-handles=prefer", false, {}};
+    return f;
+  });
+}
+
+}  // namespace vfsmend
