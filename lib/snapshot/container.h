@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "state/dialect.h"
+#include "sys/read_file.h"
 
 namespace vfsmend {
 
@@ -54,11 +55,19 @@ struct SnapshotDevice {
   std::vector<std::string> notes;         // what the user should know: "acked_features lost bit 26"
 };
 
+// A file that was read, as it was before the first byte of it was.
+struct ReadFile {
+  std::string path;
+  sys::FileStamp stamp;
+};
+
 struct Snapshot {
   ContainerKind kind = ContainerKind::kRaw;
   std::string path;  // as the user gave it
   std::vector<SnapshotDevice> devices;
   std::vector<std::string> not_read;  // files beside it that were recognised and not looked into
+  std::vector<std::string> notes;     // of the snapshot as a whole
+  std::vector<ReadFile> files;        // see changed_files (open.h)
 };
 
 }  // namespace vfsmend

@@ -3,9 +3,12 @@
 // and never more of them than is needed: a 4 GB migration file costs what its tail costs.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "snapshot/container.h"
+#include "snapshot/limits.h"
 #include "sys/calls.h"
 
 namespace vfsmend {
@@ -17,23 +20,22 @@ struct OpenOptions {
 };
 
 // What was found, or why it cannot be said. Error codes:
-//   kSystem       a file is missing or unreadable
+//   kSystem       a file is missing or unreadable, or changed while it was read: is being written
+//   kUsage        the overlay is missing or damaged, or the snapshot is not CubeSandbox's
 //   kFormat       recognised, and damaged (torn, not JSON, a chunk list that does not add up)
 //   kUnsupported  recognised, and not read by this version (libvirt save file, qcow2 with a
 //                 savevm state, mapped-ram, multifd): the text says what to do instead
 //   kNotAState    a directory or file that is nothing we know (a raw state is any other file:
 //                 whether it is one is found out by decoding it)
-//   kLimit        larger than the bounds below
+//   kLimit        larger than the bounds of limits.h
 // `recognised` gets the kind as soon as the content told it, also where the result is an error.
 [[nodiscard]] Result<Snapshot> open_snapshot(sys::Calls& calls, const std::string& path,
                                              const OpenOptions& options,
                                              std::optional<ContainerKind>& recognised);
 
-// Of a raw state file, or of the bytes of a state in a container.
-inline constexpr std::uint64_t kMaxStateBytes = std::uint64_t{1} << 30;
-// Of a state.json: a million inodes are 141 MB of it.
-inline constexpr std::uint64_t kMaxStateJsonBytes = std::uint64_t{2} << 30;
-// Of config.json, annotations and metadata.
-inline constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{16} << 20;
+// Those of `files` that are not as they were: their size, their times or the object itself. To be
+// asked when all was looked at: a snapshot that is still being written tells nothing.
+[[nodiscard]] std::vector<std::string> changed_files(sys::Calls& calls,
+                                                     const std::vector<ReadFile>& files);
 
 }  // namespace vfsmend

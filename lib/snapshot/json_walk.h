@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks a JSON text and tells a visitor what stands where. No tree is built, no stack frame is
+// spent on nesting, long strings are not copied: memory does not grow with the text.
+//
+// Strictness is that of the programs that read these files at a resume (serde_json): UTF-8, at
+// most 127 levels, nothing behind the value. Of a key that stands twice both values are told; a
+// visitor forgets the first when the second begins.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "snapshot/byte_array.h"
+#include "snapshot/json_cursor.h"
+#include "snapshot/json_path.h"
+
+namespace vfsmend {
+
+// Strings with more bytes in the file than this are told by their place alone.
+inline constexpr std::uint64_t kLongestCopiedString = 4096;
+inline constexpr std::size_t kMostJsonLevels = 127;
+
+enum class JsonKind { kNull, kBool, kNumber, kString, kArray, kObject };
+
+struct JsonScalar {
+  JsonKind kind = JsonKind::kNull;
+  bool boolean = false;
+  bool whole = false;         // a number from 0 to 2^64 - 1, which `number` holds
+  std::uint64_t number = 0;
+  std::string_view text{};    // of a string; valid during the call; empty where it is long
+  bool is_long = false;
+  RawSpan raw{};              // of a string: its bytes in the file, without the quotes
+};
+
+class JsonVisitor {
+ public:
+  enum class Want { kWalk, kBytes };
+
+  JsonVisitor() = default;
+  JsonVisitor(const JsonVisitor&) = delete;
+  JsonVisitor& operator=(const JsonVisitor&) = delete;
+  virtual ~JsonVisitor() = default;
+
+  // A value of this kind begins at `path`. For an array inside an escaped text, kBytes asks for
+  // its elements as one ByteArray instead of one by one.
+  virtual Want begin(const JsonPath&, JsonKind) { return Want::kWalk; }
+  virtual void scalar(const JsonPath&, const JsonScalar&) {}
+  virtual void bytes(const JsonPath&, ByteArray) {}
+  // A container ends; an array had `count` elements (none that were given as bytes).
+  virtual void end(const JsonPath&, std::uint64_t /*count*/) {}
+
+  // Why the visitor wants no more: "is not an array".
+  [[nodiscard]] const std::string& refusal() const { return refusal_; }
+
+ protected:
+  void refuse(std::string why) {
+    if (refusal_.empty()) refusal_ = std::move(why);
+  }
+
+ private:
+  std::string refusal_;
+};
+
+// A file that is one JSON text. kFormat: "byte 17: expected ':'".
+[[nodiscard]] Result<void> walk_json(Bytes file, JsonVisitor& visitor);
+
+// The JSON text inside the string `inner` of a file; inner.end is the place of the closing quote.
+[[nodiscard]] Result<void> walk_json_string(Bytes file, RawSpan inner, JsonVisitor& visitor);
+
+}  // namespace vfsmend
