@@ -1,1 +1,4 @@
-int main() { return 0; }
+// SPDX-License-Identifier: Apache-2.0
+#include "vfsmend/cli.h"
+
+int main(int argc, char** argv) { return vfsmend::tool_main(argc, argv, vfsmend::process_io()); }

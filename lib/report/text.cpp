@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "base/text.h"
+#include "report/layout.h"
+#include "report/text_findings.h"
+
+namespace vfsmend {
+namespace {
+
+std::string line(std::string_view text, std::size_t indent, const TextStyle& style) {
+  return std::string(indent, ' ') + wrap(text, style.width, indent + 2, indent) + '\n';
+}
+
+using Row = std::array<std::string, 6>;
+constexpr std::array<bool, 6> kRight = {false, false, true, true, false, false};
+
+Row row_of(const DeviceReport& device) {
+  return {printable(device.id),
+          device.dialect ? std::string(name_of(*device.dialect)) : "-",
+          std::to_string(device.inodes),
+          std::to_string(device.handles),
+          std::string(name_of(device.profile)),
+          std::string(name_of(device.verdict))};
+}
+
+std::string padded(const std::string& cell, std::size_t width, bool right) {
+  const std::string room(width - columns_of(cell), ' ');
+  return right ? room + cell : cell + room;
+}
+
+std::string table(const Report& report, const TextStyle& style) {
+  std::vector<Row> rows = {{"device", "dialect", "inodes", "handles", "profile", "verdict"}};
+  for (const DeviceReport& device : report.devices) rows.push_back(row_of(device));
+  std::array<std::size_t, 6> widths{};
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns_of(row[i]));
+  }
+  std::size_t total = 2 * (widths.size() - 1);
+  for (const std::size_t width : widths) total += width;
+  std::string out;
+  if (total > style.width) {  // too narrow for columns
+    for (std::size_t i = 1; i < rows.size(); ++i) {
+      const Row& r = rows[i];
+      out += line(fmt::format("{}: {}, {} inodes, {} handles, {}: {}", r[0], r[1], r[2], r[3], r[4],
+                              r[5]), 0, style);
+    }
+    return out;
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t k = 0; k + 1 < rows[i].size(); ++k) {
+      out += padded(rows[i][k], widths[k], kRight[k]) + "  ";
+    }
+    const Paint how = i == 0 ? Paint::kBold : paint_of(report.devices[i - 1].verdict);
+    out += (i == 0 ? rows[i][5] : paint(rows[i][5], how, style)) + '\n';
+  }
+  return out;
+}
+
+std::string ids_text(std::string_view what, const std::vector<std::uint64_t>& ids) {
+  constexpr std::size_t kShown = 8;
+  const std::size_t shown = std::min(kShown, ids.size());
+  std::string out = fmt::format("{} {}{} dead: {}", ids.size(), what, ids.size() == 1 ? "" : "s",
+                                fmt::join(ids.begin(), ids.begin() + shown, ", "));
+  return ids.size() == shown ? out : fmt::format("{} and {} more", out, ids.size() - shown);
+}
+
+std::string outcome_text(Outcome outcome, bool dead_mount) {
+  switch (outcome) {
+    case Outcome::kSucceeds:
+      return dead_mount ? "succeeds, and the whole mount is dead" : "succeeds";
+    case Outcome::kFails: return "fails";
+    case Outcome::kHangs: return "hangs for ever";
+    case Outcome::kUnknown: return "cannot be foretold";
+  }
+  return "";
+}
+
+// The loader's text stands on a line of its own and is not broken, to be searched for in logs.
+std::string restore_text(const DeviceReport& device, const TextStyle& style) {
+  const Restore& restore = device.restore;
+  std::string out = line(fmt::format("{}: under {} the restore {}{}", printable(device.id),
+                                     name_of(device.on_error),
+                                     outcome_text(restore.outcome, restore.dead_mount),
+                                     restore.error ? ":" : ""), 0, style);
+  if (restore.error) out += "    " + printable(*restore.error) + '\n';
+  if (restore.wrapped) out += "  the platform prints:\n    " + printable(*restore.wrapped) + '\n';
+  if (!restore.invalid_inodes.empty()) {
+    out += line(ids_text("inode", restore.invalid_inodes), 2, style);
+  }
+  if (!restore.invalid_handles.empty()) {
+    out += line(ids_text("handle", restore.invalid_handles), 2, style);
+  }
+  for (const Elsewhere& other : device.elsewhere) {
+    std::string text = fmt::format("{} ({}): {}", name_of(other.profile), name_of(other.on_error),
+                                   outcome_text(other.outcome, other.dead_mount));
+    if (other.error) text += ": " + printable(*other.error);
+    out += line("elsewhere, " + text, 2, style);
+  }
+  return out;
+}
+
+std::string next_step(const Report& report) {
+  std::string code;
+  for (const DeviceReport& device : report.devices) {
+    if (device.verdict == report.verdict && !device.findings.empty() && code.empty()) {
+      code = info(device.findings.front().code).id;
+    }
+  }
+  if (code.empty() && !report.findings.empty()) code = info(report.findings.front().code).id;
+  if (report.verdict == Verdict::kIndeterminate) {
+    return code.empty() ? "see to the cause, then run the same check again; destroy nothing"
+                        : fmt::format("vfsmend explain {}; then run the same check again; destroy "
+                                      "nothing", code);
+  }
+  if (code.empty()) return "resume the sandbox";
+  if (report.verdict == Verdict::kResume) {
+    return fmt::format("resume the sandbox; about the warning: vfsmend explain {}", code);
+  }
+  return fmt::format("vfsmend explain {}", code);
+}
+
+}  // namespace
+
+std::string report_text(const Report& report, int exit_code, const TextStyle& style) {
+  std::string head = printable(report.snapshot_path);
+  if (report.container) head += fmt::format(" ({})", name_of(*report.container));
+  if (!report.trace_id.empty()) head += fmt::format(", trace {}", printable(report.trace_id));
+  std::string out = line(head, 0, style);
+  if (!report.reason.empty() && report.findings.empty()) {
+    out += line("could not be judged: " + printable(report.reason), 0, style);
+  }
+  if (!report.devices.empty()) out += '\n' + table(report, style);
+  if (!report.findings.empty()) {
+    out += '\n' + findings_text(report.findings, report.devices.empty()
+                                                     ? report.counts
+                                                     : std::map<std::string, std::uint64_t>(),
+                                style);
+  }
+  for (const DeviceReport& device : report.devices) {
+    out += '\n' + restore_text(device, style);
+    // Counts are of the whole report: they say how many this device has where it is the only one.
+    const bool only = report.devices.size() == 1 && report.findings.empty();
+    out += findings_text(device.findings,
+                         only ? report.counts : std::map<std::string, std::uint64_t>(), style);
+  }
+  if (!report.assumptions.empty()) out += '\n';
+  for (const std::string& text : report.assumptions) {
+    out += line("assumed: " + printable(text), 0, style);
+  }
+  return out + fmt::format("\nverdict: {} (exit {})\nnext: {}\n",
+                           paint(name_of(report.verdict), paint_of(report.verdict), style),
+                           exit_code, next_step(report));
+}
+
+}  // namespace vfsmend

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vfsmend/looking.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <optional>
+
+#include "sys/bounded_worker.h"
+
+namespace vfsmend {
+namespace {
+
+// "<exit> <bytes of out>\n<out><err>"
+std::string pack(const Rendered& rendered) {
+  return fmt::format("{} {}\n", rendered.exit, rendered.out.size()) + rendered.out + rendered.err;
+}
+
+std::optional<Rendered> unpack(std::string_view bytes) {
+  Rendered rendered;
+  std::size_t size = 0;
+  const char* const end = bytes.data() + bytes.size();
+  const auto [after_exit, bad_exit] = std::from_chars(bytes.data(), end, rendered.exit);
+  if (bad_exit != std::errc() || after_exit == end) return std::nullopt;
+  const auto [after_size, bad_size] = std::from_chars(after_exit + 1, end, size);
+  if (bad_size != std::errc() || after_size == end) return std::nullopt;
+  const std::string_view rest(after_size + 1, static_cast<std::size_t>(end - after_size - 1));
+  if (rest.size() < size) return std::nullopt;
+  rendered.out = rest.substr(0, size);
+  rendered.err = rest.substr(size);
+  return rendered;
+}
+
+std::string where(const sys::WorkerResult& result) {
+  return result.last_stage.empty() ? "at its start" : "at: " + result.last_stage;
+}
+
+std::string broken_text(const sys::WorkerResult& result) {
+  const std::string how =
+      result.signal != 0 ? fmt::format("died of signal {}", result.signal) : "gave no answer";
+  return fmt::format("the part of vfsmend that looks at files {}, {}. That is a bug of vfsmend or "
+                     "a lack of memory, and says nothing about the snapshot",
+                     how, where(result));
+}
+
+}  // namespace
+
+Rendered look_bounded(const RunSettings& run,
+                      const std::function<Rendered(const Progress&)>& look,
+                      const std::function<Rendered(Unable, std::string)>& unable) {
+  const Result<sys::WorkerResult> result =
+      sys::run_bounded(run.deadline, [&](sys::WorkerChannel& channel) {
+        channel.send(pack(look([&channel](std::string_view stage) { channel.stage(stage); })));
+      });
+  using End = sys::WorkerResult::End;
+  if (!result) return unable(Unable::kBroken, "no worker could be run: " + result.error().text);
+  if (result->end == End::kDeadline) {
+    return unable(Unable::kDeadline, fmt::format("no answer within {} ms; the wait was {}",
+                                                 run.deadline.count(), where(*result)));
+  }
+  if (result->end == End::kCancelled) {
+    return unable(Unable::kCancelled, "cancelled by a signal, " + where(*result));
+  }
+  std::optional<Rendered> rendered;
+  if (result->end == End::kDone) rendered = unpack(result->output);
+  return rendered ? *std::move(rendered) : unable(Unable::kBroken, broken_text(*result));
+}
+
+}  // namespace vfsmend

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words of the command line. Switches of the daemon bear virtiofsd's names, so that a command
+// line can be carried over as it is.
+#include <array>
+
+#include "vfsmend/options.h"
+
+namespace vfsmend {
+namespace {
+
+constexpr std::array kCommands = {
+    CommandSpec{kCheckCommand, "check", "SNAPSHOT",
+                "will this snapshot restore, to the same files?",
+                "Predicts what the restoring side will do with the virtio-fs state in SNAPSHOT, "
+                "without changing or opening anything in the share. SNAPSHOT is a snapshot "
+                "directory (CubeSandbox, Cloud Hypervisor), a QEMU migration file, or a file "
+                "that holds only the state; which one it is gets found out by its content.\n\n"
+                "Exit status: 0 resume, 2 coldboot, 4 a repair exists, 5 rebuild, 8 "
+                "indeterminate (nothing may be destroyed for it: mend the cause, try again), "
+                "16 wrong usage, 32 cancelled."},
+    CommandSpec{kInspectCommand, "inspect", "SNAPSHOT", "show the state in a snapshot",
+                "Lists the virtio-fs devices of SNAPSHOT with their inodes and open handles as "
+                "they were saved. Looks at no shared directory and writes nothing.\n\n"
+                "Exit status: 0 all is shown, 8 something could not be read, 16 wrong usage, "
+                "32 cancelled."},
+    CommandSpec{kExplainCommand, "explain", "[CODE..]", "what a code of a report means",
+                "Prints what happened, what the guest sees and what to do, for each CODE. "
+                "Without one: a list of all codes."},
+};
+
+constexpr unsigned kLooking = kCheckCommand | kInspectCommand;
+constexpr unsigned kAll = kLooking | kExplainCommand;
+constexpr std::string_view kShares = "What to look at";
+constexpr std::string_view kWho = "Who restores";
+constexpr std::string_view kDaemon = "How virtiofsd is started there (its own switches)";
+constexpr std::string_view kCube = "CubeSandbox";
+constexpr std::string_view kReport = "Report";
+
+constexpr std::array kOptions = {
+    OptionSpec{"shared-dir", Takes::kOne, "DIR", kCheckCommand, kShares,
+               "the directory that the only device of the snapshot shares"},
+    OptionSpec{"share", Takes::kMany, "ID=DIR", kCheckCommand, kShares,
+               "the directory that device ID shares; once for each device"},
+    OptionSpec{"mount-ns", Takes::kOne, "PID", kCheckCommand, kShares,
+               "look at shared directories in the mount namespace of process PID"},
+
+    OptionSpec{"profile", Takes::kOne, "NAME", kCheckCommand, kWho,
+               "virtiofsd, cube-abort (CubeSandbox until June 2026), cube-guest-error (since "
+               "then) or cube-remap (since September 2026); default: from the snapshot, the "
+               "strictest that fits"},
+    OptionSpec{"on-error", Takes::kOne, "POLICY", kCheckCommand, kWho,
+               "abort or guest-error, as virtiofsd's --migration-on-error; default abort"},
+    OptionSpec{"dialect", Takes::kOne, "NAME", kLooking, kWho,
+               "of the state: auto, v1, v2 or cube-v1; default auto"},
+    OptionSpec{"virtiofsd-version", Takes::kOne, "X.Y.Z", kCheckCommand, kWho,
+               "version of the virtiofsd that restores; default 1.13.2"},
+    OptionSpec{"daemon-uid", Takes::kOne, "UID[:GID]", kCheckCommand, kWho,
+               "user that it runs as; default 0"},
+    OptionSpec{"daemon-args", Takes::kOne, "ARGS", kCheckCommand, kWho,
+               "its command line as it runs, in one word; split as a shell does, and nothing "
+               "is expanded. Options beside it win over it"},
+
+    OptionSpec{"sandbox", Takes::kOne, "MODE", kCheckCommand, kDaemon,
+               "namespace, chroot or none; default namespace"},
+    OptionSpec{"writeback", Takes::kNothing, "", kCheckCommand, kDaemon, "writeback cache"},
+    OptionSpec{"announce-submounts", Takes::kNothing, "", kCheckCommand, kDaemon,
+               "mount points are told to the guest; the default"},
+    OptionSpec{"no-announce-submounts", Takes::kNothing, "", kCheckCommand, kDaemon,
+               "mount points are not told"},
+    OptionSpec{"posix-acl", Takes::kMaybeOne, "WHEN", kCheckCommand, kDaemon,
+               "POSIX ACLs; from 1.14 on with never, auto or always"},
+    OptionSpec{"inode-file-handles", Takes::kOne, "WHEN", kCheckCommand, kDaemon,
+               "never, prefer or mandatory; default never, and prefer from 1.13.3 on"},
+    OptionSpec{"modcaps", Takes::kOne, "LIST", kCheckCommand, kDaemon,
+               "capabilities, as +dac_read_search:-fowner"},
+    OptionSpec{"rlimit-nofile", Takes::kOne, "N", kCheckCommand, kDaemon,
+               "limit of descriptors; without it descriptors are not judged"},
+    OptionSpec{"thread-pool-size", Takes::kOne, "N", kCheckCommand, kDaemon,
+               "threads of its pool; default 0"},
+    OptionSpec{"allow-direct-io", Takes::kNothing, "", kCheckCommand, kDaemon,
+               "O_DIRECT of the guest is passed on"},
+    OptionSpec{"cache", Takes::kOne, "POLICY", kCheckCommand, kDaemon,
+               "auto, always, never or metadata; default auto"},
+    OptionSpec{"readonly", Takes::kNothing, "", kCheckCommand, kDaemon,
+               "the guest cannot change anything"},
+
+    OptionSpec{"allowed-dir", Takes::kMany, "DIR", kCheckCommand, kCube,
+               "an entry of allowed_dirs; once for each"},
+    OptionSpec{"remap-filter", Takes::kNothing, "", kCheckCommand, kCube,
+               "absolute names are looked for in allowed_dirs by their last part"},
+    OptionSpec{"overlay", Takes::kOne, "FILE", kLooking, kCube,
+               "the cube.virtiofs annotation of the resume: a JSON array of {id, "
+               "backendfs_config}"},
+
+    OptionSpec{"format", Takes::kOne, "FORMAT", kLooking, kReport,
+               "text, json or jsonl (inspect: text or json); default text"},
+    OptionSpec{"output", Takes::kOne, "FILE", kLooking, kReport,
+               "write there instead of to standard output; the file appears whole or not at "
+               "all"},
+    OptionSpec{"color", Takes::kOne, "WHEN", kAll, kReport,
+               "auto, always or never; auto heeds NO_COLOR and CLICOLOR_FORCE"},
+    OptionSpec{"redact-paths", Takes::kNothing, "", kLooking, kReport,
+               "put a token in place of every name; the same name has the same token"},
+    OptionSpec{"max-findings", Takes::kOne, "N", kCheckCommand, kReport,
+               "findings in the report, worst first; default 1000. Counts stay whole"},
+    OptionSpec{"trace-id", Takes::kOne, "ID", kLooking, kReport,
+               "put into the report and before each message"},
+    OptionSpec{"deadline", Takes::kOne, "MS", kLooking, kReport,
+               "milliseconds until the answer is indeterminate, even where a file system "
+               "hangs; default 30000, 0 for none"},
+    OptionSpec{"help", Takes::kNothing, "", kAll, kReport, "this text"},
+};
+
+}  // namespace
+
+std::span<const CommandSpec> all_commands() { return kCommands; }
+std::span<const OptionSpec> all_options() { return kOptions; }
+
+}  // namespace vfsmend
