@@ -204,6 +204,13 @@ std::string redact_path(std::string_view path) {
   }
 }
 
+std::string redact_text(std::string_view text, std::string_view path) {
+  Redactor redactor;
+  redactor.learn_path(path);
+  redactor.learn_text(text);
+  return redactor.apply(text);
+}
+
 void redact_paths(Report& report) {
   Redactor redactor;
   each_path(report, [&](const std::string& path) { redactor.learn_path(path); });

@@ -17,6 +17,9 @@ namespace vfsmend {
 // "/srv/a b" -> "/~0f3c.../~91d0...". "", "." and ".." stay.
 [[nodiscard]] std::string redact_path(std::string_view path);
 
+// A text of our own about `path`, which stands in it.
+[[nodiscard]] std::string redact_text(std::string_view text, std::string_view path);
+
 // Every path of the report, in the texts too: those that a member holds, those that a loader's
 // text names, and whatever begins with a slash.
 void redact_paths(Report& report);

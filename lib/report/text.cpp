@@ -40,7 +40,9 @@ std::string table(const Report& report, const TextStyle& style) {
   for (const DeviceReport& device : report.devices) rows.push_back(row_of(device));
   std::array<std::size_t, 6> widths{};
   for (const Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns_of(row[i]));
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], columns_of(row[i]));
+    }
   }
   std::size_t total = 2 * (widths.size() - 1);
   for (const std::size_t width : widths) total += width;
@@ -100,7 +102,9 @@ std::string restore_text(const DeviceReport& device, const TextStyle& style) {
   for (const Elsewhere& other : device.elsewhere) {
     std::string text = fmt::format("{} ({}): {}", name_of(other.profile), name_of(other.on_error),
                                    outcome_text(other.outcome, other.dead_mount));
-    if (other.error) text += ": " + printable(*other.error);
+    if (other.error) {
+      text += other.error == restore.error ? " alike" : ": " + printable(*other.error);
+    }
     out += line("elsewhere, " + text, 2, style);
   }
   return out;
@@ -138,7 +142,7 @@ std::string report_text(const Report& report, int exit_code, const TextStyle& st
   }
   if (!report.devices.empty()) out += '\n' + table(report, style);
   if (!report.findings.empty()) {
-    out += '\n' + findings_text(report.findings, report.devices.empty()
+    out += findings_text(report.findings, report.devices.empty()
                                                      ? report.counts
                                                      : std::map<std::string, std::uint64_t>(),
                                 style);

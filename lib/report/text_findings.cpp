@@ -103,6 +103,7 @@ std::string heading(const Group& group, std::uint64_t count, const TextStyle& st
 std::string group_text(const Group& group, std::uint64_t count, std::size_t shown,
                        const TextStyle& style) {
   std::string out = heading(group, count, style);
+  if (count == shown + 1) ++shown;  // "and 1 more" takes as much room as the one
   std::set<std::string> told;
   std::size_t subjects = 0;
   for (const Finding* finding : group.findings) {
@@ -112,7 +113,9 @@ std::string group_text(const Group& group, std::uint64_t count, std::size_t show
     out += line("- " + subject, kIndent, 2, style);
     ++subjects;
   }
-  if (count > subjects) out += line(fmt::format("- and {} more", count - subjects), kIndent, 2, style);
+  if (count > subjects) {
+    out += line(fmt::format("- and {} more", count - subjects), kIndent, 2, style);
+  }
   const auto common = [&](std::string_view name, const std::string& text) {
     if (!text.empty()) out += line(fmt::format("{}: {}", name, text), kIndent, 2, style);
   };
@@ -130,7 +133,7 @@ std::string findings_text(const std::vector<Finding>& findings,
                           const std::map<std::string, std::uint64_t>& counts,
                           const TextStyle& style) {
   const std::vector<Group> groups = group_by_code(findings);
-  std::string out;
+  std::string out = groups.empty() ? "" : "\n";
   for (const Group& group : groups) {
     const auto counted = counts.find(std::string(info(group.code).id));
     const std::uint64_t count = std::max<std::uint64_t>(

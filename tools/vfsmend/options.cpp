@@ -28,9 +28,11 @@ po::options_description describe(const CommandSpec& command) {
     const std::string name(spec->name);
     const bool value = spec->takes == Takes::kOne || spec->takes == Takes::kMany;
     const std::string names = name + (name == "help" ? ",h" : "");
-    po::value_semantic* semantic = value ? static_cast<po::value_semantic*>(po::value<std::string>())
-                                         : new po::untyped_value(true);
-    all.add_options()(names.c_str(), semantic, "");
+    auto semantic = [value]() -> po::value_semantic* {  // owned by the description
+      if (value) return po::value<std::string>();
+      return new po::untyped_value(true);
+    };
+    all.add_options()(names.c_str(), semantic(), "");
     if (spec->takes == Takes::kMaybeOne) {
       all.add_options()((name + std::string(kWithValue)).c_str(), po::value<std::string>(), "");
     }
@@ -73,7 +75,8 @@ Result<void> add_option(Parsed& parsed, const po::option& option) {
   const std::string value = option.value.empty() ? "" : option.value.front();
   const OptionSpec& spec = *spec_named(option.string_key.substr(0, option.string_key.find(':')));
   if (value_forgotten(option)) {
-    return fail(ErrorCode::kUsage, fmt::format("--{}: its value {} is missing", spec.name, spec.value));
+    return fail(ErrorCode::kUsage,
+                fmt::format("--{}: its value {} is missing", spec.name, spec.value));
   }
   if (spec.takes == Takes::kOne && parsed.has(spec.name) &&
       parsed.value(spec.name, "") != value) {

@@ -15,7 +15,9 @@ namespace {
 tl::unexpected<Error> usage(std::string text) { return fail(ErrorCode::kUsage, std::move(text)); }
 
 Result<std::string> snapshot_operand(const Parsed& parsed) {
-  if (parsed.operands.empty()) return usage("SNAPSHOT is missing: the file or directory to look at");
+  if (parsed.operands.empty()) {
+    return usage("SNAPSHOT is missing: the file or directory to look at");
+  }
   if (parsed.operands.size() > 1) {
     return usage(fmt::format("\"{}\": one SNAPSHOT at a time, and \"{}\" is one already",
                              printable(parsed.operands[1]), printable(parsed.operands[0])));
@@ -57,7 +59,8 @@ Result<std::optional<Dialect>> dialect_setting(const Parsed& parsed) {
   if (name == "auto") return std::nullopt;
   const std::optional<Dialect> dialect = dialect_named(name);
   if (!dialect) {
-    return usage(fmt::format("--dialect: \"{}\" is none of auto, v1, v2, cube-v1", printable(name)));
+    return usage(
+        fmt::format("--dialect: \"{}\" is none of auto, v1, v2, cube-v1", printable(name)));
   }
   return dialect;
 }
@@ -75,7 +78,8 @@ Result<std::vector<CheckRequest::Share>> shares(const Parsed& parsed, const Swit
     CheckRequest::Share share{value.substr(0, equals), value.substr(equals + 1)};
     for (const CheckRequest::Share& other : found) {
       if (other.device == share.device && other.dir != share.dir) {
-        return usage(fmt::format("--share: \"{}\" is given two directories", printable(other.device)));
+        return usage(
+            fmt::format("--share: \"{}\" is given two directories", printable(other.device)));
       }
     }
     found.push_back(std::move(share));
