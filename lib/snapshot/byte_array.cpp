@@ -4,37 +4,28 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstring>
+#include <array>
 
-#include "base/check.h"
+#include "snapshot/json_cursor.h"
 
 namespace vfsmend {
 namespace {
 
-// Number of values that can stand between `from` and the first `]`: what to allocate.
-std::size_t count_room(Bytes file, std::uint64_t from, std::uint64_t end) {
-  const std::uint8_t* begin = file.data() + from;
-  const void* bracket = std::memchr(begin, ']', end - from);
-  const std::uint8_t* stop =
-      bracket ? static_cast<const std::uint8_t*>(bracket) : file.data() + end;
-  return static_cast<std::size_t>(std::count(begin, stop, std::uint8_t{','})) + 1;
-}
+// Memory that is set aside at once, and used only as far as there are values.
+constexpr std::uint64_t kMostReserved = std::uint64_t{256} << 20;
 
-// Reads one array. What the tight loop does not know (blanks, escapes, damage) goes through an
-// EscapedCursor, one character at a time.
+// Reads one array. What the tight loop does not know (escapes, damage, the last value) goes
+// through an EscapedCursor, one character at a time.
 class ByteArrayScanner {
  public:
-  ByteArrayScanner(Bytes file, std::uint64_t from, std::uint64_t end)
-      : file_(file), at_(from), end_(end) {}
+  ByteArrayScanner(JsonText& text, RawSpan inside)
+      : text_(text), at_(inside.begin), end_(inside.end) {}
 
   Result<ByteArray> run() {
     ByteArray out;
     out.span.begin = at_;
-    // Commas may be written as escapes (\u002c), which no writer does: then it is grown below.
-    out.values.resize(count_room(file_, at_, end_));
-    VFSMEND_TRY_ASSIGN(const char first, after_blanks());
-    if (first != ']') VFSMEND_TRY(values(out.values));
-    out.values.resize(count_);
+    out.values.reserve(std::min((end_ - at_) / 2, kMostReserved));
+    if (after_blanks() != ']') VFSMEND_TRY(values(out.values));
     out.span.end = at_;
     return out;
   }
@@ -43,55 +34,57 @@ class ByteArrayScanner {
   // Ends with at_ on the closing bracket.
   Result<void> values(ByteVector& out) {
     for (;;) {
-      tight_loop(out);
-      VFSMEND_TRY_ASSIGN(const std::uint8_t value, one_value());
-      if (count_ == out.size()) out.resize(out.size() * 2);
-      out[count_++] = value;
-      VFSMEND_TRY_ASSIGN(const char c, after_blanks());
+      while (tight_loop(out)) {
+      }
+      VFSMEND_TRY_ASSIGN(const std::uint8_t value, one_value(out.size()));
+      out.push_back(value);
+      const char c = after_blanks();
       if (c == ']') return {};
-      if (c != ',') return expected("',' or ']'");
+      if (c != ',') return expected("',' or ']'", out.size());
       step();
     }
   }
 
   // As long as values of one to three digits follow each other with nothing but a comma and
-  // blanks between. Stops in front of the first that is otherwise. No bound is tested inside a value: file_[end_]
-  // is a quote, which is no digit.
-  void tight_loop(ByteVector& out) {
-    const std::uint8_t* p = file_.data() + at_;
-    std::uint8_t* to = out.data() + count_;
-    const std::uint8_t* last = out.data() + out.size();
-    while (to != last) {
+  // blanks between, and the window lasts. Stops in front of the first that is otherwise. False if
+  // that is where it began.
+  bool tight_loop(ByteVector& out) {
+    std::array<std::uint8_t, 4096> block;
+    const Bytes piece = text_.piece(at_, end_);
+    if (piece.size() < kLongestValue) return false;
+    const std::uint8_t* p = piece.data();
+    const std::uint8_t* last = piece.data() + piece.size() - kLongestValue;
+    std::uint8_t* to = block.data();
+    while (p <= last && to != block.end()) {
       unsigned value = static_cast<unsigned>(p[0] - '0');
       if (value > 9) {
-        if (*p++ == ' ') continue;
-        --p;
-        break;
+        if (*p != ' ') break;
+        ++p;
+        continue;
       }
-      if (p[1] == ',') {
-        p += 2;
-      } else {
+      unsigned size = 2;
+      if (p[1] != ',') {
         const unsigned second = static_cast<unsigned>(p[1] - '0');
         if (second > 9 || value == 0) break;
         value = value * 10 + second;
-        if (p[2] == ',') {
-          p += 3;
-        } else {
+        size = 3;
+        if (p[2] != ',') {
           const unsigned third = static_cast<unsigned>(p[2] - '0');
-          if (third > 9 || p[3] != ',') break;
           value = value * 10 + third;
-          if (value > 255) break;
-          p += 4;
+          if (third > 9 || p[3] != ',' || value > 255) break;
+          size = 4;
         }
       }
       *to++ = static_cast<std::uint8_t>(value);
+      p += size;
     }
-    at_ = static_cast<std::uint64_t>(p - file_.data());
-    count_ = static_cast<std::size_t>(to - out.data());
+    out.insert(out.end(), block.data(), to);
+    at_ += static_cast<std::uint64_t>(p - piece.data());
+    return p != piece.data();
   }
 
-  Result<std::uint8_t> one_value() {
-    VFSMEND_TRY_ASSIGN(char c, after_blanks());
+  Result<std::uint8_t> one_value(std::size_t index) {
+    char c = after_blanks();
     const std::uint64_t start = at_;
     unsigned value = 0;
     int digits = 0;
@@ -104,44 +97,41 @@ class ByteArrayScanner {
     const bool number_goes_on = (c >= '0' && c <= '9') || c == '.' || c == 'e' || c == 'E';
     if (digits > 0 && value <= 255 && !number_goes_on) return static_cast<std::uint8_t>(value);
     at_ = start;
-    return expected("a number from 0 to 255");
+    return expected("a number from 0 to 255", index);
   }
 
   // The character here, 0 at the end of the text.
-  [[nodiscard]] char here() const { return EscapedCursor(file_, {at_, end_}).peek(); }
+  [[nodiscard]] char here() const { return EscapedCursor(text_, {at_, end_}).peek(); }
 
   void step() {
-    EscapedCursor cursor(file_, {at_, end_});
+    EscapedCursor cursor(text_, {at_, end_});
     cursor.next();
     at_ = cursor.tell();
   }
 
-  Result<char> after_blanks() {
-    for (;;) {
-      const char c = here();
-      if (c != ' ' && c != '\t' && c != '\n' && c != '\r') return c;
-      step();
-    }
+  char after_blanks() {
+    char c = here();
+    for (; c == ' ' || c == '\t' || c == '\n' || c == '\r'; c = here()) step();
+    return c;
   }
 
-  [[nodiscard]] tl::unexpected<Error> expected(const char* what) const {
+  [[nodiscard]] tl::unexpected<Error> expected(const char* what, std::size_t index) const {
+    const char* end = at_ >= end_ ? "the JSON text in the string ends here; " : "";
     return fail(ErrorCode::kFormat,
-                fmt::format("byte {}: {}expected {} (element {})", at_,
-                            at_ >= end_ ? "the JSON text in the string ends here; " : "", what,
-                            count_));
+                fmt::format("byte {}: {}expected {} (element {})", at_, end, what, index));
   }
 
-  Bytes file_;
+  static constexpr std::size_t kLongestValue = 4;  // with its comma
+
+  JsonText& text_;
   std::uint64_t at_;
   std::uint64_t end_;
-  std::size_t count_ = 0;  // values read
 };
 
 }  // namespace
 
-Result<ByteArray> scan_byte_array(Bytes file, std::uint64_t from, std::uint64_t end) {
-  VFSMEND_CHECK(from <= end && end < file.size());
-  return ByteArrayScanner(file, from, end).run();
+Result<ByteArray> scan_byte_array(JsonText& text, RawSpan inside) {
+  return ByteArrayScanner(text, inside).run();
 }
 
 }  // namespace vfsmend

@@ -5,7 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "snapshot/json_cursor.h"
+#include "snapshot/json_text.h"
 
 namespace vfsmend {
 
@@ -14,9 +14,9 @@ struct ByteArray {
   RawSpan span;  // of the file, just inside the brackets
 };
 
-// Reads `0, 17, 255]`, the elements of an array inside an escaped JSON text, from file[from] on;
-// `end` is where that text ends: file[end] is the quote behind it. Memory is taken for as many
-// values as there are commas. kFormat with the byte and the index of what is no byte.
-[[nodiscard]] Result<ByteArray> scan_byte_array(Bytes file, std::uint64_t from, std::uint64_t end);
+// Reads `0, 17, 255]`, the elements of an array inside an escaped JSON text, which are the bytes
+// from inside.begin on; the text ends before inside.end. kFormat with the byte and the index of
+// what is no byte.
+[[nodiscard]] Result<ByteArray> scan_byte_array(JsonText& text, RawSpan inside);
 
 }  // namespace vfsmend

@@ -16,18 +16,6 @@ Result<void> MemorySource::read(std::uint64_t offset, std::span<std::uint8_t> ou
   return {};
 }
 
-Result<Buffer> read_whole(ByteSource& source, std::uint64_t most) {
-  if (source.size() > most) {
-    return fail(ErrorCode::kLimit, fmt::format("has {} bytes; more than {} are not read",
-                                               source.size(), most));
-  }
-  Buffer out;
-  out.size = source.size();
-  out.data = std::make_unique_for_overwrite<std::uint8_t[]>(out.size);
-  VFSMEND_TRY(source.read(0, {out.data.get(), out.size}));
-  return out;
-}
-
 Result<ByteVector> read_part(ByteSource& source, std::uint64_t offset, std::uint64_t count) {
   if (offset > source.size() || count > source.size() - offset) {  // before memory is taken
     return fail(ErrorCode::kFormat, fmt::format("byte {}: the file ends here; expected {} bytes "

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 
@@ -49,16 +48,6 @@ class MemorySource final : public ByteSource {
  private:
   Bytes bytes_;
 };
-
-// A large read whose memory is not zeroed first: a state.json has 141 MB.
-struct Buffer {
-  std::unique_ptr<std::uint8_t[]> data;
-  std::size_t size = 0;
-  [[nodiscard]] Bytes bytes() const { return {data.get(), size}; }
-};
-
-// The whole of `source`. kLimit where it has more than `most` bytes.
-[[nodiscard]] Result<Buffer> read_whole(ByteSource& source, std::uint64_t most);
 
 // `count` bytes from `offset`.
 [[nodiscard]] Result<ByteVector> read_part(ByteSource& source, std::uint64_t offset,

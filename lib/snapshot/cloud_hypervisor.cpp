@@ -35,8 +35,8 @@ std::vector<std::string> notes_on(const VmDevice& device) {
 
 }  // namespace
 
-Result<std::vector<SnapshotDevice>> cloud_hypervisor_devices(const VmSnapshot& vm) {
-  VFSMEND_TRY_ASSIGN(std::vector<VmDevice> found, collect_devices(vm, "backend_state"));
+Result<std::vector<SnapshotDevice>> cloud_hypervisor_devices(const VmSnapshot& vm, JsonText& state) {
+  VFSMEND_TRY_ASSIGN(std::vector<VmDevice> found, collect_devices(vm, state, "backend_state"));
   std::vector<SnapshotDevice> out;
   for (VmDevice& device : found) {
     device.device.notes = notes_on(device);

@@ -7,6 +7,7 @@
 
 namespace vfsmend {
 
-[[nodiscard]] Result<std::vector<SnapshotDevice>> cloud_hypervisor_devices(const VmSnapshot& vm);
+[[nodiscard]] Result<std::vector<SnapshotDevice>> cloud_hypervisor_devices(const VmSnapshot& vm,
+                                                                           JsonText& state);
 
 }  // namespace vfsmend

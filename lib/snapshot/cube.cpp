@@ -3,8 +3,8 @@
 
 namespace vfsmend {
 
-Result<std::vector<SnapshotDevice>> cube_devices(const VmSnapshot& vm) {
-  VFSMEND_TRY_ASSIGN(std::vector<VmDevice> found, collect_devices(vm, "back_state"));
+Result<std::vector<SnapshotDevice>> cube_devices(const VmSnapshot& vm, JsonText& state) {
+  VFSMEND_TRY_ASSIGN(std::vector<VmDevice> found, collect_devices(vm, state, "back_state"));
   std::vector<SnapshotDevice> out;
   for (VmDevice& device : found) {
     if (device.configured) {

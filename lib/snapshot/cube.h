@@ -6,6 +6,7 @@
 
 namespace vfsmend {
 
-[[nodiscard]] Result<std::vector<SnapshotDevice>> cube_devices(const VmSnapshot& vm);
+[[nodiscard]] Result<std::vector<SnapshotDevice>> cube_devices(const VmSnapshot& vm,
+                                                               JsonText& state);
 
 }  // namespace vfsmend

@@ -56,7 +56,7 @@ class DeviceVisitor final : public JsonVisitor {
 
 }  // namespace
 
-Result<void> parse_device_text(Bytes file, RawSpan text, std::string_view state_key,
+Result<void> parse_device_text(JsonText& file, RawSpan text, std::string_view state_key,
                                DeviceText& out) {
   DeviceVisitor visitor(state_key, out);
   return walk_json_string(file, text, visitor);

@@ -12,10 +12,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/bytes.h"
 #include "base/result.h"
 #include "snapshot/byte_array.h"
-#include "snapshot/json_cursor.h"
+#include "snapshot/json_text.h"
 
 namespace vfsmend {
 
@@ -29,7 +28,7 @@ struct DeviceText {
 };
 
 // `state_key` is "back_state" or "backend_state". `out` gets what could be read before an error.
-[[nodiscard]] Result<void> parse_device_text(Bytes file, RawSpan text, std::string_view state_key,
-                                             DeviceText& out);
+[[nodiscard]] Result<void> parse_device_text(JsonText& file, RawSpan text,
+                                             std::string_view state_key, DeviceText& out);
 
 }  // namespace vfsmend

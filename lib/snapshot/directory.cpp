@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <memory>
 
 #include "snapshot/byte_source.h"
 #include "snapshot/cloud_hypervisor.h"
@@ -19,6 +20,12 @@ namespace {
 constexpr std::array kPackageFiles = {"metadata.json", "sandbox_spec.json", "catalog.json"};
 constexpr std::array kMemoryFiles = {"memory-ranges", "memory", "memory.dev"};
 
+Result<void> check_size(std::uint64_t size, std::uint64_t most) {
+  if (size <= most) return {};
+  return fail(ErrorCode::kLimit,
+              fmt::format("has {} bytes; more than {} are not read", size, most));
+}
+
 class DirectoryReader {
  public:
   DirectoryReader(sys::Calls& calls, const sys::Located& directory, const std::string& path,
@@ -31,17 +38,17 @@ class DirectoryReader {
     VmSnapshot vm;
     vm.is_package = !prefix_.empty() && has_package_files();
     vm.state_path = path_of("state.json");
-    const Result<void> config = read_config(vm);
-    const Result<void> state = read_state(vm);
+    const Result<void> config = at("config.json", read_config(vm));
+    const Result<void> state = at("state.json", read_state(vm));
     recognised = kind_of(vm);
-    if (!state) return explain(state.error(), vm, recognised);
+    if (!state) return explain(state.error(), recognised);
     if (!config) return config;
     if (!recognised) return nothing_known();
     out_.kind = *recognised;
     if (!options.overlay_file.empty()) VFSMEND_TRY(overlay(options.overlay_file, vm));
     VFSMEND_TRY_ASSIGN(out_.devices, *recognised == ContainerKind::kCube
-                                         ? cube_devices(vm)
-                                         : cloud_hypervisor_devices(vm));
+                                         ? cube_devices(vm, *state_)
+                                         : cloud_hypervisor_devices(vm, *state_));
     if (!vm.has_config) out_.notes.emplace_back("config.json is missing");
     note_unread();
     return {};
@@ -91,47 +98,43 @@ class DirectoryReader {
                             path_));
   }
 
-  Result<Buffer> read_file(const std::string& name, std::uint64_t most) {
-    const auto in_context = [&](Error error) {
-      return tl::make_unexpected(std::move(error).context(path_of(name)));
-    };
-    auto located = locate(prefix_ + name);
-    if (!located) return in_context(std::move(located).error());
-    auto file = sys::open_regular(calls_, *located);
-    if (!file) return in_context(std::move(file).error());
-    out_.files.push_back({path_of(name), file->stamp});
-    FileSource source(calls_, std::move(*file));
-    auto bytes = read_whole(source, most);
-    if (!bytes) return in_context(std::move(bytes).error());
-    return bytes;
+  // An error of `result`, with the path in front.
+  template <typename T>
+  [[nodiscard]] Result<T> at(const std::string& name, Result<T> result) const {
+    if (result) return result;
+    return tl::make_unexpected(std::move(result).error().context(path_of(name)));
+  }
+
+  Result<std::unique_ptr<ByteSource>> open(const std::string& name, std::uint64_t most) {
+    VFSMEND_TRY_ASSIGN(const sys::Located located, locate(prefix_ + name));
+    VFSMEND_TRY_ASSIGN(sys::RegularFile file, sys::open_regular(calls_, located));
+    out_.files.push_back({path_of(name), file.stamp});
+    VFSMEND_TRY(check_size(file.stamp.size, most));
+    return std::make_unique<FileSource>(calls_, std::move(file));
   }
 
   Result<void> read_config(VmSnapshot& vm) {
-    auto bytes = read_file("config.json", kMaxConfigBytes);
-    if (!bytes && bytes.error().sys_errno == ENOENT) return {};
-    if (!bytes) return tl::make_unexpected(std::move(bytes).error());
+    auto source = open("config.json", kMaxConfigBytes);
+    if (!source && source.error().sys_errno == ENOENT) return {};
+    if (!source) return tl::make_unexpected(std::move(source).error());
     vm.has_config = true;
-    auto parsed = parse_vm_config(bytes->bytes(), vm.config);
-    if (!parsed) {
-      return tl::make_unexpected(std::move(parsed).error().context(path_of("config.json")));
-    }
-    return {};
+    JsonText text(**source);
+    return parse_vm_config(text, vm.config);
   }
 
   Result<void> read_state(VmSnapshot& vm) {
-    VFSMEND_TRY_ASSIGN(vm.state, read_file("state.json", kMaxStateJsonBytes));
-    auto parsed = parse_state_tree(vm.state.bytes(), vm.tree);
-    if (!parsed) return tl::make_unexpected(std::move(parsed).error().context(vm.state_path));
-    return {};
+    VFSMEND_TRY_ASSIGN(state_source_, open("state.json", kMaxStateJsonBytes));
+    state_.emplace(*state_source_);
+    return parse_state_tree(*state_, vm.tree);
   }
 
-  // A state.json that cannot be read, in a directory that nothing else tells to be a snapshot, is
-  // some other program's.
-  [[nodiscard]] Result<void> explain(const Error& error, const VmSnapshot& vm,
+  // A state.json that is missing or damaged, in a directory that nothing else tells to be a
+  // snapshot, is some other program's.
+  [[nodiscard]] Result<void> explain(const Error& error,
                                      const std::optional<ContainerKind>& recognised) const {
     const bool may_be_any = error.code == ErrorCode::kFormat ||
                             error.code == ErrorCode::kNotAState || error.sys_errno == ENOENT;
-    if (recognised || vm.has_config || !may_be_any) return tl::make_unexpected(error);
+    if (recognised || !may_be_any) return tl::make_unexpected(error);
     return fail(ErrorCode::kNotAState, fmt::format("{} (and nothing in {} tells that it is a "
                                                    "snapshot)", error.text, path_));
   }
@@ -157,9 +160,10 @@ class DirectoryReader {
   Result<std::vector<ConfiguredFs>> read_overlay(const std::string& file) {
     VFSMEND_TRY_ASSIGN(const sys::Located located, sys::locate(calls_, AT_FDCWD, file));
     VFSMEND_TRY_ASSIGN(sys::RegularFile regular, sys::open_regular(calls_, located));
+    VFSMEND_TRY(check_size(regular.stamp.size, kMaxConfigBytes));
     FileSource source(calls_, std::move(regular));
-    VFSMEND_TRY_ASSIGN(const Buffer bytes, read_whole(source, kMaxConfigBytes));
-    return parse_cube_overlay(bytes.bytes());
+    JsonText text(source);
+    return parse_cube_overlay(text);
   }
 
   void note_unread() {
@@ -177,6 +181,8 @@ class DirectoryReader {
   const std::string& path_;
   Snapshot& out_;
   std::string prefix_;  // "" or "snapshot/"
+  std::unique_ptr<ByteSource> state_source_;
+  std::optional<JsonText> state_;  // state.json
 };
 
 }  // namespace

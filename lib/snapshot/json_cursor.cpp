@@ -2,6 +2,7 @@
 #include "snapshot/json_cursor.h"
 
 #include <cstring>
+#include <limits>
 
 namespace vfsmend {
 namespace {
@@ -19,19 +20,34 @@ char simple_escape(char letter) {
   }
 }
 
+// Of the first `c`; the size where there is none.
+std::uint64_t offset_of(char c, Bytes bytes) {
+  const void* found = std::memchr(bytes.data(), c, bytes.size());
+  if (!found) return bytes.size();
+  return static_cast<std::uint64_t>(static_cast<const std::uint8_t*>(found) - bytes.data());
+}
+
 }  // namespace
 
 std::uint64_t PlainCursor::string_end() const {
-  std::uint64_t from = at_;
-  while (from < end_) {
-    const void* found = std::memchr(file_.data() + from, '"', end_ - from);
-    if (!found) return end_;
-    const auto quote =
-        static_cast<std::uint64_t>(static_cast<const std::uint8_t*>(found) - file_.data());
-    std::uint64_t slashes = 0;  // an even run of them escapes itself
-    while (quote - slashes > from && file_[quote - slashes - 1] == '\\') ++slashes;
-    if (slashes % 2 == 0) return quote;
-    from = quote + 1;
+  constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t at = at_;
+  while (at < end_) {
+    // Each of the two is looked for anew only where it has been passed: a piece without a
+    // backslash is gone through twice, and not once for each quote.
+    const Bytes piece = text_->piece(at, end_);
+    if (piece.empty()) return end_;
+    const std::uint64_t begin = at;
+    const std::uint64_t piece_end = at + piece.size();
+    std::uint64_t quote = kUnknown;
+    std::uint64_t slash = kUnknown;
+    while (at < piece_end) {
+      const Bytes rest = piece.subspan(at - begin);
+      if (quote == kUnknown || quote < at) quote = at + offset_of('"', rest);
+      if (slash == kUnknown || slash < at) slash = at + offset_of('\\', rest);
+      if (quote < slash) return quote;
+      at = slash < piece_end ? slash + 2 : piece_end;
+    }
   }
   return end_;
 }
@@ -65,7 +81,7 @@ void EscapedCursor::load() {
   current_ = '\0';
   width_ = 0;
   if (at_ >= end_) return;
-  const char c = static_cast<char>(file_[at_]);
+  const char c = byte(at_);
   if (c == '\\') return load_escape();
   bad_ = static_cast<unsigned char>(c) < 0x20;
   if (bad_) return;
@@ -76,13 +92,13 @@ void EscapedCursor::load() {
 void EscapedCursor::load_escape() {
   bad_ = true;
   if (end_ - at_ < 2) return;
-  const char letter = static_cast<char>(file_[at_ + 1]);
+  const char letter = byte(at_ + 1);
   if (const char c = simple_escape(letter); c != '\0') return set_code_point(c, 2);
   unsigned code = 0;
   if (letter != 'u' || !hex4(at_ + 2, code)) return;
   if (code < 0xd800 || code > 0xdfff) return set_code_point(code, 6);
   unsigned low = 0;  // a surrogate pair, or an error
-  if (code > 0xdbff || end_ - at_ < 12 || file_[at_ + 6] != '\\' || file_[at_ + 7] != 'u') return;
+  if (code > 0xdbff || end_ - at_ < 12 || byte(at_ + 6) != '\\' || byte(at_ + 7) != 'u') return;
   if (!hex4(at_ + 8, low) || low < 0xdc00 || low > 0xdfff) return;
   set_code_point(((code - 0xd800) << 10 | (low - 0xdc00)) + 0x10000, 12);
 }
@@ -91,7 +107,7 @@ bool EscapedCursor::hex4(std::uint64_t at, unsigned& out) const {
   if (end_ < at || end_ - at < 4) return false;
   out = 0;
   for (std::uint64_t i = at; i < at + 4; ++i) {
-    const unsigned c = file_[i];
+    const unsigned c = (*text_)[i];
     const unsigned letter = c | 0x20U;
     if (c >= '0' && c <= '9') {
       out = out << 4 | (c - '0');

@@ -7,24 +7,17 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/bytes.h"
+#include "snapshot/json_text.h"
 
 namespace vfsmend {
-
-// Bytes begin .. end - 1 of a file.
-struct RawSpan {
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-  [[nodiscard]] std::uint64_t size() const { return end - begin; }
-};
 
 // A JSON text as it lies there.
 class PlainCursor {
  public:
-  PlainCursor(Bytes file, RawSpan span) : file_(file), at_(span.begin), end_(span.end) {}
+  PlainCursor(JsonText& text, RawSpan span) : text_(&text), at_(span.begin), end_(span.end) {}
 
   // The character here; 0 at the end.
-  [[nodiscard]] char peek() const { return at_ < end_ ? static_cast<char>(file_[at_]) : '\0'; }
+  [[nodiscard]] char peek() const { return at_ < end_ ? static_cast<char>((*text_)[at_]) : '\0'; }
   void next() { at_ += at_ < end_ ? 1 : 0; }
   [[nodiscard]] std::uint64_t tell() const { return at_; }
   [[nodiscard]] std::uint64_t end() const { return end_; }
@@ -34,7 +27,7 @@ class PlainCursor {
   [[nodiscard]] bool bad() const { return false; }
 
  private:
-  Bytes file_;
+  JsonText* text_;
   std::uint64_t at_;
   std::uint64_t end_;
 };
@@ -42,7 +35,9 @@ class PlainCursor {
 // A JSON text inside a JSON string: escapes are decoded on the way.
 class EscapedCursor {
  public:
-  EscapedCursor(Bytes file, RawSpan span) : file_(file), at_(span.begin), end_(span.end) { load(); }
+  EscapedCursor(JsonText& text, RawSpan span) : text_(&text), at_(span.begin), end_(span.end) {
+    load();
+  }
 
   [[nodiscard]] char peek() const { return current_; }
   void next();
@@ -55,12 +50,13 @@ class EscapedCursor {
   [[nodiscard]] bool bad() const { return bad_; }
 
  private:
+  [[nodiscard]] char byte(std::uint64_t at) const { return static_cast<char>((*text_)[at]); }
   void load();
   void load_escape();
   [[nodiscard]] bool hex4(std::uint64_t at, unsigned& out) const;
   void set_code_point(unsigned code, std::uint64_t width);
 
-  Bytes file_;
+  JsonText* text_;
   std::uint64_t at_;
   std::uint64_t end_;
   std::uint64_t width_ = 0;  // bytes of the file that make the current character

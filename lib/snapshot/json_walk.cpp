@@ -38,13 +38,14 @@ const char* expectation(rapidjson::ParseErrorCode code) {
 template <typename Cursor>
 class Walker {
  public:
-  Walker(Bytes file, Cursor cursor, JsonVisitor& visitor)
-      : file_(file), stream_(std::move(cursor)), visitor_(visitor) {}
+  Walker(JsonText& text, RawSpan span, JsonVisitor& visitor)
+      : text_(text), stream_(Cursor(text, span)), visitor_(visitor) {}
 
   Result<void> run() {
     rapidjson::Reader reader;
     const rapidjson::ParseResult result = reader.Parse<kFlags>(stream_, *this);
-    if (array_error_) return tl::make_unexpected(std::move(*array_error_));
+    if (text_.error()) return tl::make_unexpected(*text_.error());
+    if (error_) return tl::make_unexpected(std::move(*error_));
     const Cursor& cursor = stream_.cursor();
     if (!visitor_.refusal().empty()) {
       const std::string where = path_.size() == 0 ? "the JSON text" : path_.text();
@@ -93,9 +94,8 @@ class Walker {
 
   bool open(JsonKind kind) {
     if (path_.size() == kMostJsonLevels) {
-      array_error_ = Error{ErrorCode::kFormat, 0, fmt::format("byte {}: nested deeper than {} "
-                                                              "levels", stream_.Tell(),
-                                                              kMostJsonLevels)};
+      error_ = Error{ErrorCode::kFormat, 0, fmt::format("byte {}: nested deeper than {} levels",
+                                                        stream_.Tell(), kMostJsonLevels)};
       return false;
     }
     const JsonVisitor::Want want = visitor_.begin(path_, kind);
@@ -112,9 +112,9 @@ class Walker {
     if constexpr (std::is_same_v<Cursor, EscapedCursor>) {
       Cursor inside = stream_.cursor();
       inside.next();
-      auto array = scan_byte_array(file_, inside.tell(), inside.end());
+      auto array = scan_byte_array(text_, {inside.tell(), inside.end()});
       if (!array) {
-        array_error_ = std::move(array).error().context(path_.text());
+        error_ = std::move(array).error().context(path_.text());
         return false;
       }
       stream_.arrive_at_next(array->span.end);
@@ -137,21 +137,27 @@ class Walker {
                             what));
   }
 
-  Bytes file_;
+  JsonText& text_;
   JsonStream<Cursor> stream_;
   JsonVisitor& visitor_;
   JsonPath path_;
-  std::optional<Error> array_error_;
+  std::optional<Error> error_;  // one that is not RapidJSON's
 };
 
 }  // namespace
 
-Result<void> walk_json(Bytes file, JsonVisitor& visitor) {
-  return Walker(file, PlainCursor(file, {0, file.size()}), visitor).run();
+Result<void> walk_json(JsonText& text, JsonVisitor& visitor) {
+  return Walker<PlainCursor>(text, {0, text.size()}, visitor).run();
 }
 
-Result<void> walk_json_string(Bytes file, RawSpan inner, JsonVisitor& visitor) {
-  return Walker(file, EscapedCursor(file, inner), visitor).run();
+Result<void> walk_json(Bytes text, JsonVisitor& visitor) {
+  MemorySource source(text);
+  JsonText window(source);
+  return walk_json(window, visitor);
+}
+
+Result<void> walk_json_string(JsonText& text, RawSpan inner, JsonVisitor& visitor) {
+  return Walker<EscapedCursor>(text, inner, visitor).run();
 }
 
 }  // namespace vfsmend

@@ -14,8 +14,8 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "snapshot/byte_array.h"
-#include "snapshot/json_cursor.h"
 #include "snapshot/json_path.h"
+#include "snapshot/json_text.h"
 
 namespace vfsmend {
 
@@ -64,10 +64,11 @@ class JsonVisitor {
   std::string refusal_;
 };
 
-// A file that is one JSON text. kFormat: "byte 17: expected ':'".
-[[nodiscard]] Result<void> walk_json(Bytes file, JsonVisitor& visitor);
+// A file that is one JSON text. kFormat: "byte 17: expected ':'"; kSystem where it cannot be read.
+[[nodiscard]] Result<void> walk_json(JsonText& text, JsonVisitor& visitor);
+[[nodiscard]] Result<void> walk_json(Bytes text, JsonVisitor& visitor);
 
-// The JSON text inside the string `inner` of a file; inner.end is the place of the closing quote.
-[[nodiscard]] Result<void> walk_json_string(Bytes file, RawSpan inner, JsonVisitor& visitor);
+// The JSON text that stands, escaped, in the bytes `inner` of a file: a string without its quotes.
+[[nodiscard]] Result<void> walk_json_string(JsonText& text, RawSpan inner, JsonVisitor& visitor);
 
 }  // namespace vfsmend

@@ -109,9 +109,9 @@ class TreeVisitor final : public JsonVisitor {
 
 }  // namespace
 
-Result<void> parse_state_tree(Bytes file, StateTree& out) {
+Result<void> parse_state_tree(JsonText& text, StateTree& out) {
   TreeVisitor visitor(out);
-  return walk_json(file, visitor);
+  return walk_json(text, visitor);
 }
 
 }  // namespace vfsmend

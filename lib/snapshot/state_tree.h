@@ -14,9 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "base/bytes.h"
 #include "base/result.h"
-#include "snapshot/json_cursor.h"
+#include "snapshot/json_text.h"
 
 namespace vfsmend {
 
@@ -35,6 +34,6 @@ struct StateTree {
 inline constexpr std::size_t kMostDevices = 4096;
 
 // `out` gets what could be read before an error, too: a torn file still tells who wrote it.
-[[nodiscard]] Result<void> parse_state_tree(Bytes file, StateTree& out);
+[[nodiscard]] Result<void> parse_state_tree(JsonText& text, StateTree& out);
 
 }  // namespace vfsmend

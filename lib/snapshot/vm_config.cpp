@@ -123,15 +123,15 @@ class FsListVisitor final : public JsonVisitor {
 
 }  // namespace
 
-Result<void> parse_vm_config(Bytes file, std::vector<ConfiguredFs>& out) {
+Result<void> parse_vm_config(JsonText& text, std::vector<ConfiguredFs>& out) {
   FsListVisitor visitor(1, out);
-  return walk_json(file, visitor);
+  return walk_json(text, visitor);
 }
 
-Result<std::vector<ConfiguredFs>> parse_cube_overlay(Bytes file) {
+Result<std::vector<ConfiguredFs>> parse_cube_overlay(JsonText& text) {
   std::vector<ConfiguredFs> out;
   FsListVisitor visitor(0, out);
-  VFSMEND_TRY(walk_json(file, visitor));
+  VFSMEND_TRY(walk_json(text, visitor));
   return out;
 }
 

@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "base/bytes.h"
 #include "base/result.h"
 #include "snapshot/container.h"
+#include "snapshot/json_text.h"
 
 namespace vfsmend {
 
@@ -30,9 +30,9 @@ struct ConfiguredFs {
 inline constexpr std::size_t kMostFileSystems = 4096;
 
 // `out` gets what could be read before an error, too.
-[[nodiscard]] Result<void> parse_vm_config(Bytes file, std::vector<ConfiguredFs>& out);
+[[nodiscard]] Result<void> parse_vm_config(JsonText& text, std::vector<ConfiguredFs>& out);
 
-[[nodiscard]] Result<std::vector<ConfiguredFs>> parse_cube_overlay(Bytes file);
+[[nodiscard]] Result<std::vector<ConfiguredFs>> parse_cube_overlay(JsonText& text);
 
 // What CubeSandbox does with the annotation when it resumes: where both have a back-end for an
 // id, shared_dir and cache are taken over as they are (or by default) there, allowed_dirs where

@@ -22,15 +22,15 @@ const ConfiguredFs* find_configured(const std::vector<ConfiguredFs>& config,
 }
 
 // Nothing for a device that is not virtio-fs.
-Result<std::optional<VmDevice>> read_device(const VmSnapshot& vm, const TreeDevice& node,
-                                            std::string_view state_key) {
+Result<std::optional<VmDevice>> read_device(const VmSnapshot& vm, JsonText& state,
+                                            const TreeDevice& node, std::string_view state_key) {
   VmDevice out;
   out.device.id = node.id;
   if (node.text) {
-    auto parsed = parse_device_text(vm.state.bytes(), *node.text, state_key, out.text);
+    auto parsed = parse_device_text(state, *node.text, state_key, out.text);
     out.configured = find_configured(vm.config, node.id, out.text);
     const bool ours = out.text.names_state || out.configured;
-    if (!parsed && ours) {
+    if (!parsed && (ours || state.error())) {  // the latter: state.json itself cannot be read
       return tl::make_unexpected(std::move(parsed).error().context(
           fmt::format("{}: device {}", vm.state_path, printable(node.id))));
     }
@@ -62,10 +62,11 @@ std::optional<ContainerKind> kind_of(const VmSnapshot& vm) {
   return std::nullopt;
 }
 
-Result<std::vector<VmDevice>> collect_devices(const VmSnapshot& vm, std::string_view state_key) {
+Result<std::vector<VmDevice>> collect_devices(const VmSnapshot& vm, JsonText& state,
+                                              std::string_view state_key) {
   std::vector<VmDevice> found;
   for (const TreeDevice& node : vm.tree.devices) {
-    VFSMEND_TRY_ASSIGN(std::optional<VmDevice> device, read_device(vm, node, state_key));
+    VFSMEND_TRY_ASSIGN(std::optional<VmDevice> device, read_device(vm, state, node, state_key));
     if (device) found.push_back(std::move(*device));
   }
   for (const ConfiguredFs& fs : vm.config) {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "snapshot/byte_source.h"
 #include "snapshot/container.h"
 #include "snapshot/device_text.h"
+#include "snapshot/json_text.h"
 #include "snapshot/state_tree.h"
 #include "snapshot/vm_config.h"
 
@@ -19,7 +19,6 @@ namespace vfsmend {
 
 struct VmSnapshot {
   std::string state_path;
-  Buffer state;  // the bytes of state.json
   StateTree tree;
   std::vector<ConfiguredFs> config;  // after the overlay
   bool has_config = false;
@@ -38,7 +37,8 @@ struct VmDevice {
 
 // The virtio-fs devices: those that config.json names, in its order, then the rest of those whose
 // text has `state_key`, by id. What config.json names and state.json lacks has no state.
-[[nodiscard]] Result<std::vector<VmDevice>> collect_devices(const VmSnapshot& vm,
+// `state` is state.json.
+[[nodiscard]] Result<std::vector<VmDevice>> collect_devices(const VmSnapshot& vm, JsonText& state,
                                                             std::string_view state_key);
 
 }  // namespace vfsmend
