@@ -51,6 +51,10 @@ std::size_t columns_of(std::string_view utf8) {
   return columns;
 }
 
+std::string counted(std::uint64_t n, std::string_view what) {
+  return std::to_string(n) + ' ' + std::string(what) + (n == 1 ? "" : "s");
+}
+
 std::string wrap(std::string_view text, std::size_t width, std::size_t indent, std::size_t used) {
   std::string out;
   std::size_t column = used;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,9 @@ namespace vfsmend {
 // Columns of valid UTF-8 in a terminal: none for combining marks, two for East Asian wide forms
 // and emoji.
 [[nodiscard]] std::size_t columns_of(std::string_view utf8);
+
+// "1 handle", "3 handles".
+[[nodiscard]] std::string counted(std::uint64_t n, std::string_view what);
 
 // `text` broken at its spaces and at '\n', lines after the first begun with `indent` spaces. The
 // first line has `used` columns already. No line end at the end.

@@ -108,18 +108,18 @@ std::string device_text(const ListedDevice& listed, bool redact, const TextStyle
   const SnapshotDevice& device = listed.device;
   std::string head = "device " + printable(device.id);
   if (device.tag && *device.tag != device.id) head += ", tag " + printable(*device.tag);
-  head += device.state ? fmt::format(": {} bytes", device.state->size()) : ": no state";
+  head += device.state ? ": " + counted(device.state->size(), "byte") : ": no state";
   if (listed.decoded) head += fmt::format(" of {}", name_of(listed.decoded->dialect));
   std::string out = '\n' + line(head, 0, style);
   for (const std::string& note : device.notes) out += line("note: " + printable(note), 2, style);
   if (!listed.decoded) return out;
   const State& state = listed.decoded->state;
   const std::size_t rest = device.state->size() - listed.decoded->consumed;
-  if (rest != 0) out += line(fmt::format("{} bytes behind the end", rest), 2, style);
-  out += line(fmt::format("{} inodes{}, the next is {}", state.inodes.size(), kinds_text(state),
-                          state.next_inode), 2, style);
-  out += line(fmt::format("{} handles, the next is {}", state.handles.size(), state.next_handle), 2,
-              style);
+  if (rest != 0) out += line(counted(rest, "byte") + " behind the end", 2, style);
+  const std::string inodes = counted(state.inodes.size(), "inode") + kinds_text(state);
+  const std::string handles = counted(state.handles.size(), "handle");
+  out += line(fmt::format("{}, the next is {}", inodes, state.next_inode), 2, style);
+  out += line(fmt::format("{}, the next is {}", handles, state.next_handle), 2, style);
   out += line("options: " + options_text(state.options), 2, style);
   for (const auto& [id, where] : state.mount_paths) {
     out += line(fmt::format("mount {} was at {}", id,

@@ -50,8 +50,8 @@ std::string table(const Report& report, const TextStyle& style) {
   if (total > style.width) {  // too narrow for columns
     for (std::size_t i = 1; i < rows.size(); ++i) {
       const Row& r = rows[i];
-      out += line(fmt::format("{}: {}, {} inodes, {} handles, {}: {}", r[0], r[1], r[2], r[3], r[4],
-                              r[5]), 0, style);
+      out += line(fmt::format("{}: {}, inodes: {}, handles: {}, {}: {}", r[0], r[1], r[2], r[3],
+                              r[4], r[5]), 0, style);
     }
     return out;
   }
@@ -68,7 +68,7 @@ std::string table(const Report& report, const TextStyle& style) {
 std::string ids_text(std::string_view what, const std::vector<std::uint64_t>& ids) {
   constexpr std::size_t kShown = 8;
   const std::size_t shown = std::min(kShown, ids.size());
-  std::string out = fmt::format("{} {}{} dead: {}", ids.size(), what, ids.size() == 1 ? "" : "s",
+  std::string out = fmt::format("{} dead: {}", counted(ids.size(), what),
                                 fmt::join(ids.begin(), ids.begin() + shown, ", "));
   return ids.size() == shown ? out : fmt::format("{} and {} more", out, ids.size() - shown);
 }
