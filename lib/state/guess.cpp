@@ -42,14 +42,14 @@ bool looks_healthy(const State& state) {
   return handles_are_sound(state, index);
 }
 
-std::optional<Decoded> decode_guessing(Bytes bytes) {
-  std::optional<Decoded> best;
+std::optional<Dialect> guess_dialect(Bytes bytes) {
+  std::optional<Dialect> best;
+  int best_rank = 0;
   for (const Reader reader : {Reader::kVirtiofsd, Reader::kCube}) {
-    auto decoded = decode(bytes, reader);
-    if (!decoded) continue;
-    if (!best || rank(*decoded, bytes.size()) > rank(*best, bytes.size())) {
-      best = std::move(*decoded);
-    }
+    const auto decoded = decode(bytes, reader);
+    if (!decoded || rank(*decoded, bytes.size()) <= best_rank) continue;
+    best = decoded->dialect;
+    best_rank = rank(*decoded, bytes.size());
   }
   return best;
 }

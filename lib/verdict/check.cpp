@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "snapshot/open.h"
+#include "state/guess.h"
 #include "verdict/destination_of.h"
 #include "verdict/device_check.h"
 #include "verdict/share.h"
@@ -89,13 +90,13 @@ Result<void> check_devices(sys::Calls& calls, const CheckRequest& request,
   for (std::size_t i = 0; i < snapshot.devices.size(); ++i) {
     const SnapshotDevice& device = snapshot.devices[i];
     progress(fmt::format("device {}", device.id));
+    const bool known =
+        snapshot.kind != ContainerKind::kRaw || request.profile || request.dialect;
+    const auto dialect = known || !device.state ? request.dialect : guess_dialect(*device.state);
     VFSMEND_TRY_ASSIGN(Destination destination,
-                       destination_of(request, snapshot.kind, device, shares[i]));
-    const bool raw = snapshot.kind == ContainerKind::kRaw;
-    const bool told = request.profile || request.dialect;
+                       destination_of(request, snapshot.kind, device, dialect, shares[i]));
     DeviceInput input{calls, device, snapshot.kind, std::move(destination)};
-    input.reader_known = !raw || told;
-    input.reader_guessed = raw && !told;
+    input.reader_known = known;
     input.judge_elsewhere = !request.profile;
     input.max_findings = request.max_findings;
     add_device(check_device(std::move(input), progress), report);

@@ -43,6 +43,7 @@ void take_cube_config(const CheckRequest& request, const CubeBackend& config, De
 // A program's own defaults, where neither the user nor the container spoke.
 void take_defaults(const CheckRequest& request, Destination& to) {
   if (to.is_cube()) {
+    if (!was_given(request, "announce-submounts")) to.announce_submounts = false;
     to.sandbox = Sandbox::kNone;  // the loader lives in the VMM
     to.inode_file_handles = InodeFileHandles::kNever;
     return;
@@ -54,10 +55,11 @@ void take_defaults(const CheckRequest& request, Destination& to) {
   if (to.inode_file_handles != InodeFileHandles::kNever) to.capabilities.dac_read_search = true;
 }
 
-Profile profile_of(const CheckRequest& request, ContainerKind kind) {
+// Of the Cube profiles the strictest: report.h's `elsewhere` has the others.
+Profile profile_of(const CheckRequest& request, ContainerKind kind,
+                   std::optional<Dialect> dialect) {
   if (request.profile) return *request.profile;
-  const bool cube = request.dialect ? *request.dialect == Dialect::kCubeV1
-                                    : kind == ContainerKind::kCube;
+  const bool cube = dialect ? *dialect == Dialect::kCubeV1 : kind == ContainerKind::kCube;
   return cube ? Profile::kCubeAbort : Profile::kVirtiofsd;
 }
 
@@ -98,9 +100,10 @@ Result<std::vector<std::string>> shares_of(const CheckRequest& request, const Sn
 }
 
 Result<Destination> destination_of(const CheckRequest& request, ContainerKind kind,
-                                   const SnapshotDevice& device, const std::string& share) {
+                                   const SnapshotDevice& device, std::optional<Dialect> dialect,
+                                   const std::string& share) {
   Destination to = request.switches;
-  to.profile = profile_of(request, kind);
+  to.profile = profile_of(request, kind, dialect);
   const auto fixed = fixed_on_error(to.profile);
   if (fixed && request.on_error && *fixed != *request.on_error) {
     return fail(ErrorCode::kUsage, fmt::format("--on-error {}: the profile {} always has {}",
@@ -111,13 +114,13 @@ Result<Destination> destination_of(const CheckRequest& request, ContainerKind ki
   to.reader = to.is_cube()                      ? Reader::kCube
               : to.version < Version{1, 12, 0} ? Reader::kVirtiofsd11
                                                : Reader::kVirtiofsd;
-  if (request.dialect && (*request.dialect == Dialect::kCubeV1) != to.is_cube()) {
+  if (dialect && (*dialect == Dialect::kCubeV1) != to.is_cube()) {
     return fail(ErrorCode::kUsage, fmt::format("--dialect {}: the profile {} does not read it",
-                                               name_of(*request.dialect), name_of(to.profile)));
+                                               name_of(*dialect), name_of(to.profile)));
   }
   to.shared_dir = share;
-  if (device.cube) take_cube_config(request, *device.cube, to);
   take_defaults(request, to);
+  if (device.cube) take_cube_config(request, *device.cube, to);
   return to;
 }
 

@@ -17,9 +17,11 @@ namespace vfsmend {
 [[nodiscard]] Result<std::vector<std::string>> shares_of(const CheckRequest& request,
                                                          const Snapshot& snapshot);
 
-// Errors (kUsage): switches that contradict each other.
+// `dialect` is what the user said or, of a raw file, what its bytes look like. Errors (kUsage):
+// switches that contradict each other.
 [[nodiscard]] Result<Destination> destination_of(const CheckRequest& request, ContainerKind kind,
                                                  const SnapshotDevice& device,
+                                                 std::optional<Dialect> dialect,
                                                  const std::string& share);
 
 }  // namespace vfsmend

@@ -29,8 +29,11 @@ class DeviceCheck {
     report.on_error = to_.on_error;
     if (!in_.device.state || (in_.device.state->empty() && is_cube_json())) {
       judge_absent_state();
-    } else if (decode_state()) {
-      judge_decoded();
+    } else {
+      progress_(fmt::format("device {}: the share {}", in_.device.id, to_.shared_dir));
+      share_ = timed(out_.timing.walk, [&] { return open_share(in_.calls, to_); });
+      const bool decoded = decode_state();
+      if (out_.operational.empty()) judge_against_host(decoded);
     }
     close();
     return std::move(out_);
@@ -70,12 +73,7 @@ class DeviceCheck {
 
   bool decode_state() {
     const Bytes bytes = *in_.device.state;
-    auto decoded = timed(out_.timing.decode, [&]() -> tl::expected<Decoded, DecodeFailure> {
-      if (in_.reader_guessed) {
-        if (auto guess = decode_guessing(bytes)) return std::move(*guess);
-      }
-      return decode(bytes, to_.reader);
-    });
+    auto decoded = timed(out_.timing.decode, [&] { return decode(bytes, to_.reader); });
     if (!decoded) {
       judge_undecodable(decoded.error(), bytes);
       return false;
@@ -88,12 +86,6 @@ class DeviceCheck {
     out_.report.dialect = decoded_.dialect;
     out_.report.inodes = decoded_.state.inodes.size();
     out_.report.handles = decoded_.state.handles.size();
-    if (in_.reader_guessed && decoded_.dialect == Dialect::kCubeV1) {
-      to_.profile = out_.report.profile = Profile::kCubeAbort;  // the strictest of them
-      to_.on_error = out_.report.on_error = OnError::kAbort;
-      to_.reader = Reader::kCube;
-      to_.sandbox = Sandbox::kNone;
-    }
     judge_reading(bytes);
     return true;
   }
@@ -141,6 +133,7 @@ class DeviceCheck {
     if (whole && looks_healthy(decoded_.state)) return;
     const auto better = better_reader(bytes);
     if (better) {
+      misread_ = true;
       findings_.add(Code::kS002, Verdict::kIndeterminate, [&] {
         Finding f;
         f.code = Code::kS002;
@@ -166,26 +159,30 @@ class DeviceCheck {
     }
   }
 
-  void judge_decoded() {
-    progress_(fmt::format("device {}: the share {}", in_.device.id, to_.shared_dir));
+  // Without a state that decodes there is nothing to look for, but the share may be missing too.
+  void judge_against_host(bool decoded) {
     const NodeIndex index(decoded_.state);
     const LoadOrder order = load_order(decoded_.state, index);
-    const Share share = timed(out_.timing.walk, [&] { return open_share(in_.calls, to_); });
-    const WalkInput walk_input{in_.calls, decoded_.state, index, order, to_, share};
+    const WalkInput input{in_.calls, decoded_.state, index, order, to_, share_};
     std::optional<HostWalk> walk;
-    if (share.fd.valid()) {
-      walk = timed(out_.timing.walk, [&] { return walk_host(walk_input); });
+    if (decoded && share_.fd.valid()) {
+      walk = timed(out_.timing.walk, [&] { return walk_host(input); });
     }
     const HostWalk nothing_seen;
     const HostWalk& seen = walk ? *walk : nothing_seen;
-    out_.report.restore = restore_on(walk_input, seen);
-    judge(walk_input, walk ? &*walk : nullptr);
-    if (in_.judge_elsewhere) look_elsewhere(walk_input, seen);
+    if (auto early = fails_early(input)) {
+      out_.report.restore = std::move(*early);
+    } else if (decoded) {
+      out_.report.restore = predict(input, seen).restore;
+    }
+    judge(input, walk ? &*walk : nullptr, decoded);
+    if (!decoded) return;
+    if (in_.judge_elsewhere) look_elsewhere(input, seen);
     name_assumptions();
   }
 
-  // What the loader opens before the state is read ends it before anything else is tried.
-  [[nodiscard]] static Restore restore_on(const WalkInput& input, const HostWalk& walk) {
+  // What the loader opens before it reads the state ends the load before anything else is tried.
+  [[nodiscard]] static std::optional<Restore> fails_early(const WalkInput& input) {
     const Destination& to = input.destination;
     if (!input.share.fd.valid()) {
       Restore restore = failed(os_error(input.share.err), to);
@@ -205,16 +202,16 @@ class DeviceCheck {
       restore.wrapped = fmt::format("InvalidServerConfig(InvalidFilter({}))", why);
       return restore;
     }
-    return predict(input, walk).restore;
+    return std::nullopt;
   }
 
-  void judge(const WalkInput& input, const HostWalk* walk) {
+  void judge(const WalkInput& input, const HostWalk* walk, bool decoded) {
     const HostWalk nothing_seen;
     const LoaderTexts texts(input, walk ? *walk : nothing_seen);
     const RuleInput rule_input{input, walk, texts, out_.report.restore};
     Rules rules(rule_input, findings_);
     rules.judge_share();
-    if (findings_.has(Code::kS002) && findings_.verdict() == Verdict::kIndeterminate) return;
+    if (!decoded || misread_) return;
     rules.judge_state();
     rules.judge_flags();
     rules.judge_options();
@@ -246,7 +243,9 @@ class DeviceCheck {
       const bool same_places = profile != Profile::kCubeRemap || !other.remap_filter;
       const HostWalk again = same_places || !input.share.fd.valid() ? HostWalk{}
                                                                     : walk_host(other_input);
-      const Restore restore = restore_on(other_input, same_places ? walk : again);
+      const auto early = fails_early(other_input);
+      const Restore restore =
+          early ? *early : predict(other_input, same_places ? walk : again).restore;
       out_.report.elsewhere.push_back(
           {profile, on_error, restore.outcome, restore.error, restore.dead_mount});
     };
@@ -281,7 +280,7 @@ class DeviceCheck {
       out_.assumptions.push_back(
           fmt::format("the daemon (uid {}) is in no group but {}", to_.uid, to_.gid));
     }
-    if (in_.reader_guessed) {
+    if (!in_.reader_known) {
       out_.assumptions.push_back(fmt::format("the dialect is {}, by the look of the bytes; "
                                              "--profile or --dialect makes it certain",
                                              name_of(decoded_.dialect)));
@@ -307,7 +306,9 @@ class DeviceCheck {
   Destination& to_;
   const Progress& progress_;
   FindingCollector findings_;
+  Share share_;
   Decoded decoded_;
+  bool misread_ = false;  // healthy bytes of another program: nothing found in them means anything
   DeviceOutcome out_;
 };
 

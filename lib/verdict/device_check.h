@@ -21,7 +21,6 @@ struct DeviceInput {
   // The reader is certain: the container is recognised, or the user gave a profile or dialect. A
   // verdict that destroys needs that.
   bool reader_known = true;
-  bool reader_guessed = false;   // nobody said which dialect: find out by content
   bool judge_elsewhere = false;  // also what the other profiles of this platform would do
   std::size_t max_findings = 1000;
 };
