@@ -24,9 +24,10 @@ Result<int> cmd_explain(const Parsed& parsed, const Io& io) {
     if (!code) {
       std::vector<std::string> known;
       for (const CodeInfo& entry : all_codes()) known.emplace_back(entry.id);
+      const std::string meant = did_you_mean(word, known);
       return fail(ErrorCode::kUsage,
-                  fmt::format("\"{}\" is no code{}: `vfsmend explain` lists them", printable(word),
-                              did_you_mean(word, known)));
+                  fmt::format("\"{}\" is no code{}", printable(word),
+                              meant.empty() ? "; `vfsmend explain` lists them" : meant));
     }
     if (!rendered.out.empty()) rendered.out += '\n';
     rendered.out += explain(*code, style);
