@@ -42,16 +42,21 @@ bool looks_healthy(const State& state) {
   return handles_are_sound(state, index);
 }
 
-std::optional<Dialect> guess_dialect(Bytes bytes) {
-  std::optional<Dialect> best;
-  int best_rank = 0;
+std::optional<Decoded> decode_guessing(Bytes bytes) {
+  std::optional<Decoded> best;
   for (const Reader reader : {Reader::kVirtiofsd, Reader::kCube}) {
-    const auto decoded = decode(bytes, reader);
-    if (!decoded || rank(*decoded, bytes.size()) <= best_rank) continue;
-    best = decoded->dialect;
-    best_rank = rank(*decoded, bytes.size());
+    auto decoded = decode(bytes, reader);
+    if (!decoded) continue;
+    if (!best || rank(*decoded, bytes.size()) > rank(*best, bytes.size())) {
+      best = std::move(*decoded);
+    }
   }
   return best;
+}
+
+std::optional<Dialect> guess_dialect(Bytes bytes) {
+  const auto guess = decode_guessing(bytes);
+  return guess ? std::optional(guess->dialect) : std::nullopt;
 }
 
 }  // namespace vfsmend

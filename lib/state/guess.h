@@ -13,9 +13,10 @@ namespace vfsmend {
 // wrong dialect's reading of the same bytes breaks at once.
 [[nodiscard]] bool looks_healthy(const State& state);
 
-// The dialect of the best reading of `bytes`, or nothing if none reads them: one that uses all
-// bytes and looks healthy, before one that uses all bytes, before one that leaves some. Among
-// equals virtiofsd's stand before cube-v1. A state without Path is the same in v1 and cube-v1.
+// The best reading of `bytes`, or nothing if no dialect reads them: one that uses all bytes and
+// looks healthy, before one that uses all bytes, before one that leaves some. Among equals
+// virtiofsd's stand before cube-v1. A state without Path is the same in v1 and cube-v1.
+[[nodiscard]] std::optional<Decoded> decode_guessing(Bytes bytes);
 [[nodiscard]] std::optional<Dialect> guess_dialect(Bytes bytes);
 
 }  // namespace vfsmend

@@ -15,6 +15,16 @@
 namespace vfsmend {
 namespace {
 
+// Adds what `work` takes, in microseconds.
+template <typename F>
+auto timed(std::int64_t& into, F work) {
+  const auto start = std::chrono::steady_clock::now();
+  auto result = work();
+  into += std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() -
+                                                                start).count();
+  return result;
+}
+
 class DeviceCheck {
  public:
   DeviceCheck(DeviceInput& input, const Progress& progress)
@@ -40,16 +50,6 @@ class DeviceCheck {
   }
 
  private:
-  // The clock of one phase, in microseconds.
-  template <typename F>
-  auto timed(std::int64_t& into, F work) {
-    const auto start = std::chrono::steady_clock::now();
-    auto result = work();
-    into += std::chrono::duration_cast<std::chrono::microseconds>(
-                std::chrono::steady_clock::now() - start).count();
-    return result;
-  }
-
   [[nodiscard]] bool is_cube_json() const {
     return in_.container == ContainerKind::kCube || in_.container == ContainerKind::kCloudHypervisor;
   }
