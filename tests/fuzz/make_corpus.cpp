@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes the seeds of the corpora: small inputs that reach every branch a fuzzer would be long in
+// finding. Called by scripts/make-fuzz-corpus with the folder to write to.
+#include <cstdio>
+#include <filesystem>
+
+#include "support/qemu_builder.h"
+#include "support/temp_dir.h"
+#include "support/vm_snapshot_builder.h"
+
+namespace vfsmend::test {
+namespace {
+
+const std::string kNeverMounted("\x01\x00\x02\x00\x00\x00\x00\x00\x00\x00", 10);
+const std::string kStates = VFSMEND_SOURCE_DIR "/fixtures/samples/virtiofsd";
+
+void write(const std::filesystem::path& path, std::string_view bytes) {
+  std::filesystem::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+// The states of real daemons, and two that CubeSandbox and the first format have.
+void states(const std::filesystem::path& out) {
+  for (const auto& entry : std::filesystem::directory_iterator(kStates)) {
+    write(out / entry.path().stem(), read_text(entry.path()));
+  }
+  write(out / "v1-never-mounted", std::string("\0\0\2\0\0\0\0\0\0", 9));
+  write(out / "cube-filter-inode",
+        std::string("\0\3\1\4\0\0\2\3\1\1\x09hostdir-0\x0f/d/rw/hostdir-0\0\xac\2\2\1\2\x05"
+                    "a.txt\0\0\xad\2\1\0\xac\2\0\x84\x80\4\1\0\0\0\1", 66));
+  write(out / "trailing-bytes", kNeverMounted + "x");
+  write(out / "count-bomb", "\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
+}
+
+void directories(const std::filesystem::path& out) {
+  const std::string nul(1, '\0');
+  const std::string cube_config = config_json({fs_json(
+      "virtio_rw", "virtio_rw", R"({"shared_dir":"/d","cache":1,"allowed_dirs":["/a"]})")});
+  const std::string never_mounted = json_numbers(as_bytes(kNeverMounted));
+  write(out / "cube", cube_config + nul + cube_state_json({{.state = never_mounted}}));
+  write(out / "cube-two-devices",
+        cube_state_json({{.id = "virtio_ro", .state = "[]"}, {.state = "[1, 2 ,\n255]"}}));
+  write(out / "cube-torn", cube_state_json({{.state = never_mounted}}).substr(0, 500));
+  write(out / "cube-twice", cube_state_json({{.state = "[1],\"back_state\":[2]"}, {.state = "null"}}));
+  const std::string ch_config = config_json({fs_json("_fs1", "myfs", "")});
+  write(out / "cloud-hypervisor",
+        ch_config + nul +
+            ch_state_json({{.id = "_fs1", .tag = "myfs", .state = never_mounted,
+                            .before = ",\"vu_num_queues\":2,\"vring_bases\":[4,5]"}}));
+  write(out / "cloud-hypervisor-null",
+        ch_state_json({{.id = "_fs1", .state = "null", .before = ",\"vring_bases\":null"}}));
+  write(out / "config-only", cube_config + nul);
+  write(out / "deep", std::string(200, '['));
+}
+
+void files(const std::filesystem::path& out) {
+  QemuFile file;
+  file.devices = {{.state = kNeverMounted, .chunk = 4}};
+  write(out / "one-device", qemu_file(file));
+  file.footers = false;
+  write(out / "without-footers", qemu_file(file));
+  file.vmdesc = false;
+  write(out / "without-both", qemu_file(file));
+  file.footers = true;
+  write(out / "without-vmdesc", qemu_file(file));
+  file.vmdesc = true;
+  file.devices.push_back({.idstr = "0000:00:02.0/vhost-user-fs", .tag = "", .section_id = 40,
+                          .has_backend = false});
+  file.memory = "guest memory";
+  write(out / "two-devices", qemu_file(file));
+  write(out / "torn", qemu_file(file).substr(0, 900));
+  file.head_extra = std::string("\x05\x1a" "configuration/capabilities") + big_endian32(1) +
+                    big_endian32(1) + counted("mapped-ram");
+  write(out / "mapped-ram", qemu_file(file));
+  std::string libvirt = "LibvirtQemudSave" + little_endian32(2) + little_endian32(100);
+  libvirt.resize(200);
+  write(out / "libvirt", libvirt);
+  std::string qcow2 = "QFI\xfb" + big_endian32(3);
+  qcow2.resize(60);
+  qcow2 += big_endian32(1) + big_endian32(0) + big_endian32(72);
+  qcow2 += std::string(12, '\0') + std::string("\0\1\0\2", 4) + std::string(16, '\0') +
+           big_endian32(9) + big_endian32(0) + "1ab";
+  write(out / "qcow2", qcow2);
+  write(out / "raw", kNeverMounted);
+}
+
+}  // namespace
+}  // namespace vfsmend::test
+
+int main(int argc, char** argv) {
+  if (argc != 2) return std::fputs("usage: make_fuzz_corpus FOLDER\n", stderr), 2;
+  const std::filesystem::path folder = argv[1];
+  vfsmend::test::states(folder / "fuzz_state");
+  vfsmend::test::directories(folder / "fuzz_state_json");
+  vfsmend::test::files(folder / "fuzz_qemu");
+  return 0;
+}

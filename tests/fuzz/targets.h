@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the fuzzers call with their inputs, and the replay of the corpora with what they found.
+// Each aborts where something that must always hold does not.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "base/bytes.h"
+
+namespace vfsmend::fuzz {
+
+// A device state, read by every reader.
+void fuzz_state(Bytes input);
+// A snapshot directory: config.json, a NUL, state.json; or a state.json alone.
+void fuzz_state_json(Bytes input);
+// A file: a QEMU stream, or what else a path may be.
+void fuzz_qemu(Bytes input);
+
+struct Target {
+  std::string_view name;  // of the corpus folder too
+  void (*run)(Bytes input);
+};
+inline constexpr std::array kTargets = {
+    Target{"fuzz_state", fuzz_state},
+    Target{"fuzz_state_json", fuzz_state_json},
+    Target{"fuzz_qemu", fuzz_qemu},
+};
+
+}  // namespace vfsmend::fuzz
