@@ -14,7 +14,6 @@
 #include "verdict/destination_of.h"
 #include "verdict/device_check.h"
 #include "verdict/share.h"
-#include "verdict/stamp.h"
 
 namespace vfsmend {
 namespace {
@@ -50,11 +49,11 @@ void judge_damaged(const Error& error, Report& report) {
   report.verdict = worst(report.verdict, Verdict::kColdboot);
 }
 
-void judge_changed(Report& report) {
+void judge_changed(const std::string& file, Report& report) {
   Finding finding;
   finding.code = Code::kS002;
   finding.verdict = Verdict::kIndeterminate;
-  finding.message = "the snapshot changed while it was looked at: it is still being written";
+  finding.message = fmt::format("{} changed while it was looked at: it is still being written", file);
   finding.guest_sees = "nothing yet: wait until the pause has ended, then check again";
   report.findings.push_back(std::move(finding));
   report.counts["S002"] += 1;
@@ -107,6 +106,7 @@ Result<void> check_devices(sys::Calls& calls, const CheckRequest& request,
   if (snapshot.devices.empty()) {
     report.assumptions.emplace_back("the snapshot has no virtio-fs device: nothing to restore");
   }
+  for (const std::string& note : snapshot.notes) report.assumptions.push_back(note);
   for (const std::string& file : snapshot.not_read) {
     report.assumptions.push_back(fmt::format("not read: {}", file));
   }
@@ -142,20 +142,24 @@ Result<Report> check(sys::Calls& calls, const CheckRequest& request, const Progr
   report.trace_id = request.trace_id;
   report.snapshot_path = request.snapshot_path;
   progress(fmt::format("the snapshot {}", request.snapshot_path));
-  const SnapshotStamp before = stamp_of(calls, request.snapshot_path);
   const auto snapshot = open_snapshot(calls, request.snapshot_path, {request.overlay_file},
                                       report.container);
   if (snapshot) {
     report.container = snapshot->kind;
     VFSMEND_TRY(check_devices(calls, request, *snapshot, progress, report));
+    // In another mount namespace the snapshot's paths mean nothing any more.
+    const auto changed = request.mount_namespace_of == 0 ? changed_files(calls, snapshot->files)
+                                                         : std::vector<std::string>();
+    if (!changed.empty()) judge_changed(changed.front(), report);
   } else if (snapshot.error().code == ErrorCode::kFormat && report.container) {
     judge_damaged(snapshot.error(), report);
+  } else if (snapshot.error().code == ErrorCode::kUsage) {
+    return tl::make_unexpected(snapshot.error());
   } else {
     Report refused = not_looked(request, std::nullopt, snapshot.error().text);
     refused.container = report.container;
     return refused;
   }
-  if (stamp_of(calls, request.snapshot_path) != before) judge_changed(report);
   report.timing.total = std::chrono::duration_cast<std::chrono::microseconds>(
                             std::chrono::steady_clock::now() - start).count();
   return report;

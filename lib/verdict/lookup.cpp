@@ -30,6 +30,29 @@ int look_up_in_share(sys::Calls& calls, const Share& share, int parent, const st
   return open_path(calls, share.fd.get(), path->c_str(), Leave::kClampedToShare, false);
 }
 
+// Directories that the name led through, as far as the path of what was found tells: those below
+// `parent`, or below the share where it led elsewhere. A daemon that obeys modes must search them.
+bool may_walk(sys::Calls& calls, const Share& share, const Destination& destination, int parent,
+              const std::string& real_path) {
+  if (destination.capabilities.dac_override) return true;
+  std::string from = sys::path_of_fd(calls, parent).value_or(share.real_path);
+  const bool below_parent = is_below(real_path, from);
+  if (!below_parent) from = share.real_path;
+  if (!is_below(real_path, from)) return true;
+  const int base = below_parent ? parent : share.fd.get();
+  const std::size_t begin = from == "/" ? 1 : from.size() + 1;
+  for (std::size_t at = real_path.find('/', begin); at != std::string::npos;
+       at = real_path.find('/', at + 1)) {
+    struct statx stat{};
+    const std::string dir = real_path.substr(begin, at - begin);
+    const sys::UniqueFd fd(open_path(calls, base, dir.c_str(), Leave::kNever, false));
+    const bool stated = fd.valid() && calls.statx(fd.get(), "", AT_EMPTY_PATH,
+                                                  STATX_BASIC_STATS | STATX_MNT_ID, stat) == 0;
+    if (stated && !may_search(open_target(stat, share.mounts), destination)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool is_one_component(std::string_view name) {
@@ -55,6 +78,11 @@ Found look_up(sys::Calls& calls, const Share& share, const Destination& destinat
   }
   found.fd = sys::UniqueFd(fd);
   found.real_path = sys::path_of_fd(calls, fd).value_or("");
+  if (!may_walk(calls, share, destination, parent, found.real_path)) {
+    found.fd.reset();
+    found.err = EACCES;
+    return found;
+  }
   if (!refused) return found;
   // Inside by a detour is inside: "../x" from a directory, a link that stays.
   found.zone = share.zone_of(found.real_path);

@@ -140,7 +140,10 @@ class Load {
         return fail_graph(fmt::format("Inode {} not found", in_.state.handles[i].inode));
       }
       const bool opened = !handle.stub && handle.err == 0 && !starved(i);
-      if (opened && allocate()) continue;
+      if (opened && allocate()) {
+        replace_handle(in_.state.handles[i].id);
+        continue;
+      }
       if (in_.destination.on_error == OnError::kAbort) {
         return fail(opened ? os_error(ENFILE) : texts_.handle_reason(i));
       }
@@ -167,6 +170,11 @@ class Load {
     return starved_.contains(in_.order.in_store[slot]);
   }
 
+  // A second handle with an id takes the place of the first, whose descriptor is closed then.
+  void replace_handle(HandleId id) {
+    if (room_ && !open_ids_.insert(id).second) --used_;
+  }
+
   bool allocate() {
     if (room_ && used_ >= *room_) return false;
     ++used_;
@@ -186,6 +194,7 @@ class Load {
   LoaderTexts texts_;
   std::optional<std::uint64_t> room_;
   std::uint64_t used_ = 0;
+  std::unordered_set<HandleId> open_ids_;  // only where descriptors are counted
   bool keeps_descriptors_ = true;
   std::unordered_set<EntryIndex> starved_;  // stubs for want of a descriptor, and their children
   Prediction out_;
