@@ -19,6 +19,14 @@ namespace vfsmend::bench {
 namespace {
 
 struct Package {
+  Package() = default;
+  Package(const Package&) = delete;
+  Package& operator=(const Package&) = delete;
+  ~Package() {
+    std::error_code ignored;
+    std::filesystem::remove_all(dir, ignored);
+  }
+
   std::string dir;
   std::string text;  // of state.json
   std::size_t state_bytes = 0;

@@ -25,7 +25,7 @@ int look_up_in_share(sys::Calls& calls, const Share& share, int parent, const st
                      bool& clamped) {
   const auto path = from_share(calls, share, parent, name);
   if (!path) return -ENOENT;
-  const sys::UniqueFd free(open_path(calls, share.fd.get(), path->c_str(), Leave::kNotTheTree, false));
+  const sys::UniqueFd free(open_path(calls, share.fd.get(), path->c_str(), Leave::kStayBelow, false));
   clamped = free.get() == -EXDEV;
   return open_path(calls, share.fd.get(), path->c_str(), Leave::kClampedToShare, false);
 }

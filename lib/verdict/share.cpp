@@ -49,7 +49,7 @@ int open_path(sys::Calls& calls, int dir, const char* path, Leave leave, bool fo
     case Leave::kNever:
       how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS;
       break;
-    case Leave::kNotTheTree: how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS; break;
+    case Leave::kStayBelow: how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS; break;
     case Leave::kClampedToShare: how.resolve = RESOLVE_IN_ROOT; break;
     case Leave::kFreely: break;
   }

@@ -52,7 +52,7 @@ struct Share {
 // How a name may leave the directory in which it is resolved.
 enum class Leave {
   kNever,           // no link is followed, no way out is taken: -ELOOP, -EXDEV
-  kNotTheTree,      // links are followed as long as they stay below: else -EXDEV
+  kStayBelow,       // links are followed as long as they stay below: else -EXDEV
   kClampedToShare,  // the directory is the root: "/" and ".." cannot lead out
   kFreely,
 };
