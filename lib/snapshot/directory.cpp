@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <memory>
 
+#include "base/text.h"
 #include "snapshot/byte_source.h"
 #include "snapshot/cloud_hypervisor.h"
 #include "snapshot/cube.h"
@@ -132,9 +133,8 @@ class DirectoryReader {
   // snapshot, is some other program's.
   [[nodiscard]] Result<void> explain(const Error& error,
                                      const std::optional<ContainerKind>& recognised) const {
-    const bool may_be_any = error.code == ErrorCode::kFormat ||
-                            error.code == ErrorCode::kNotAState || error.sys_errno == ENOENT;
-    if (recognised || !may_be_any) return tl::make_unexpected(error);
+    const bool cannot_look = error.code == ErrorCode::kSystem && error.sys_errno != ENOENT;
+    if (recognised || cannot_look) return tl::make_unexpected(error);
     return fail(ErrorCode::kNotAState, fmt::format("{} (and nothing in {} tells that it is a "
                                                    "snapshot)", error.text, path_));
   }
@@ -152,7 +152,7 @@ class DirectoryReader {
     }
     for (const std::string& id : apply_cube_overlay(*entries, vm.config)) {
       out_.notes.push_back(fmt::format("{}: {} has no backendfs_config in config.json, so the "
-                                       "overlay has no effect on it", file, id));
+                                       "overlay has no effect on it", file, printable(id)));
     }
     return {};
   }

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
+
 namespace vfsmend {
 
 bool JsonPath::starts_with(std::initializer_list<std::string_view> pattern) const {
@@ -29,7 +31,7 @@ std::string JsonPath::text() const {
       fmt::format_to(std::back_inserter(out), "[{}]", steps_[i].index);
     } else {
       if (!out.empty()) out += '.';
-      out += steps_[i].key;
+      out += printable(steps_[i].key);  // it goes into texts, and anybody chose it
     }
   }
   return out;

@@ -49,7 +49,7 @@ class Walker {
     const Cursor& cursor = stream_.cursor();
     if (!visitor_.refusal().empty()) {
       const std::string where = path_.size() == 0 ? "the JSON text" : path_.text();
-      return fail(ErrorCode::kFormat,
+      return fail(ErrorCode::kUnsupported,
                   fmt::format("byte {}: {} {}", cursor.tell(), where, visitor_.refusal()));
     }
     // A character that cannot be decoded, and a NUL, read as the end of the text.
@@ -94,8 +94,8 @@ class Walker {
 
   bool open(JsonKind kind) {
     if (path_.size() == kMostJsonLevels) {
-      error_ = Error{ErrorCode::kFormat, 0, fmt::format("byte {}: nested deeper than {} levels",
-                                                        stream_.Tell(), kMostJsonLevels)};
+      error_ = Error{ErrorCode::kLimit, 0, fmt::format("byte {}: nested deeper than {} levels",
+                                                       stream_.Tell(), kMostJsonLevels)};
       return false;
     }
     const JsonVisitor::Want want = visitor_.begin(path_, kind);

@@ -64,7 +64,9 @@ class JsonVisitor {
   std::string refusal_;
 };
 
-// A file that is one JSON text. kFormat: "byte 17: expected ':'"; kSystem where it cannot be read.
+// A file that is one JSON text. kFormat: "byte 17: expected ':'"; kLimit where it is nested too
+// deep; kUnsupported where the visitor refused: it is JSON, and not as we know it (another
+// version's, perhaps: not damaged); kSystem where it cannot be read.
 [[nodiscard]] Result<void> walk_json(JsonText& text, JsonVisitor& visitor);
 [[nodiscard]] Result<void> walk_json(Bytes text, JsonVisitor& visitor);
 

@@ -23,8 +23,9 @@ struct OpenOptions {
 //   kSystem       a file is missing or unreadable, or changed while it was read: is being written
 //   kUsage        the overlay is missing or damaged, or the snapshot is not CubeSandbox's
 //   kFormat       recognised, and damaged (torn, not JSON, a chunk list that does not add up)
-//   kUnsupported  recognised, and not read by this version (libvirt save file, qcow2 with a
-//                 savevm state, mapped-ram, multifd): the text says what to do instead
+//   kUnsupported  recognised, and not read by this version: a libvirt save file, a qcow2 image with
+//                 a VM state, mapped-ram, multifd (the text says what to do instead), or a sound
+//                 JSON file whose keys have other values than we know
 //   kNotAState    a directory or file that is nothing we know (a raw state is any other file:
 //                 whether it is one is found out by decoding it)
 //   kLimit        larger than the bounds of limits.h

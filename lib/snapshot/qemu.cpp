@@ -5,10 +5,12 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "snapshot/big_endian.h"
 #include "snapshot/qemu_section.h"
 #include "snapshot/tail_search.h"
 #include "snapshot/vmdesc.h"
+#include "state/codec.h"
 
 namespace vfsmend {
 namespace {
@@ -46,22 +48,29 @@ Result<void> check_head(Bytes head) {
   return {};
 }
 
+QemuSection* find_named(std::vector<QemuSection>& sections, const std::string& idstr) {
+  const auto it = std::find_if(sections.begin(), sections.end(),
+                               [&](const QemuSection& s) { return s.idstr == idstr; });
+  return it == sections.end() ? nullptr : &*it;
+}
+
 class DeviceSearch {
  public:
-  DeviceSearch(ByteSource& source, const std::optional<Vmdesc>& vmdesc)
+  // With `described`, for these; without, for any, each of which must vouch for itself.
+  DeviceSearch(ByteSource& source, std::uint64_t end, const std::vector<DescribedDevice>* described)
       : source_(source),
-        vmdesc_(vmdesc),
-        search_(source, backend_mark(), below(end(), span()), end()) {}
+        described_(described),
+        span_(span_of(source, described)),
+        search_(source, backend_mark(), below(end, span_), end) {}
 
-  // From the end of the file: each section that fits, until all that vmdesc names are found.
+  // From the end of the file: each section that fits, until all that are described are found.
+  // The last one of the file comes first.
   Result<std::vector<QemuSection>> run() {
-    while (misfits_ < kMostMisfits && (!vmdesc_ || found_.size() < wanted())) {
+    while (misfits_ < kMostMisfits && (!described_ || found_.size() < described_->size())) {
       VFSMEND_TRY_ASSIGN(const std::optional<std::uint64_t> mark, search_.next());
       if (!mark) break;
       VFSMEND_TRY(try_mark(*mark));
     }
-    if (vmdesc_ && found_.size() < wanted()) return missing();
-    std::reverse(found_.begin(), found_.end());
     return std::move(found_);
   }
 
@@ -69,32 +78,20 @@ class DeviceSearch {
   [[nodiscard]] const std::string& misfit() const { return misfit_; }
 
  private:
-  [[nodiscard]] std::uint64_t end() const { return vmdesc_ ? vmdesc_->begin : source_.size(); }
-
-  [[nodiscard]] std::uint64_t span() const {
+  static std::uint64_t span_of(const ByteSource& source,
+                               const std::vector<DescribedDevice>* described) {
     std::uint64_t out = kSearchSize;
-    if (!vmdesc_) return out;
-    for (const DescribedDevice& device : vmdesc_->devices) {
-      out += std::min(device.backend_size.value_or(0), source_.size());
+    if (!described) return out;
+    for (const DescribedDevice& device : *described) {
+      out += std::min(device.backend_size.value_or(0), source.size());
     }
     return out;
   }
 
-  [[nodiscard]] std::size_t wanted() const {
-    return static_cast<std::size_t>(
-        std::count_if(vmdesc_->devices.begin(), vmdesc_->devices.end(),
-                      [](const DescribedDevice& d) { return d.backend_size.has_value(); }));
-  }
-
-  [[nodiscard]] bool is_found(const std::string& idstr) const {
-    return std::any_of(found_.begin(), found_.end(),
-                       [&](const QemuSection& s) { return s.idstr == idstr; });
-  }
-
   Result<void> try_mark(std::uint64_t mark) {
-    if (!vmdesc_) return try_section(mark, nullptr);
-    for (const DescribedDevice& device : vmdesc_->devices) {
-      if (!device.backend_size || is_found(device.name)) continue;
+    if (!described_) return try_section(mark, nullptr);
+    for (const DescribedDevice& device : *described_) {
+      if (find_named(found_, device.name)) continue;
       const std::size_t before = found_.size();
       VFSMEND_TRY(try_section(mark, &device));
       if (found_.size() > before) break;
@@ -112,30 +109,17 @@ class DeviceSearch {
       ++misfits_;
       return {};
     }
-    if (is_found(section->idstr)) return {};  // an older copy, in guest memory
-    const std::uint64_t floor = below(section->begin, vmdesc_ ? span() : kSearchSize);
-    search_.go_on_below(section->begin, floor);
+    if (find_named(found_, section->idstr)) return {};  // an older copy, in guest memory
+    search_.go_on_below(section->begin, below(section->begin, span_));
     found_.push_back(std::move(*section));
     return {};
   }
 
-  [[nodiscard]] tl::unexpected<Error> missing() const {
-    for (const DescribedDevice& device : vmdesc_->devices) {
-      if (!device.backend_size || is_found(device.name)) continue;
-      return fail(ErrorCode::kFormat,
-                  fmt::format("byte {}: vmdesc names {} with a back-end state of {} bytes; "
-                              "expected its section before this byte{}{}",
-                              end(), device.name, *device.backend_size,
-                              misfit_.empty() ? "" : "; what looks like one does not fit: ",
-                              misfit_));
-    }
-    return fail(ErrorCode::kFormat, "vmdesc contradicts itself");
-  }
-
   ByteSource& source_;
-  const std::optional<Vmdesc>& vmdesc_;
+  const std::vector<DescribedDevice>* described_;
+  std::uint64_t span_;
   TailSearch search_;
-  std::vector<QemuSection> found_;  // the last of the file first
+  std::vector<QemuSection> found_;
   std::string misfit_;
   std::size_t misfits_ = 0;
 };
@@ -156,6 +140,76 @@ Result<SnapshotDevice> to_device(ByteSource& source, const std::string& path,
   return out;
 }
 
+std::string misfit_text(const DeviceSearch& search) {
+  if (search.misfit().empty()) return {};
+  return "; what looks like one does not fit: " + search.misfit();
+}
+
+// No vmdesc: what the sections say themselves.
+Result<std::vector<SnapshotDevice>> read_undescribed(ByteSource& source, const std::string& path,
+                                                     const std::string& why_not) {
+  DeviceSearch search(source, source.size(), nullptr);
+  VFSMEND_TRY_ASSIGN(std::vector<QemuSection> sections, search.run());
+  std::vector<SnapshotDevice> out;
+  for (auto section = sections.rbegin(); section != sections.rend(); ++section) {
+    VFSMEND_TRY_ASSIGN(SnapshotDevice device, to_device(source, path, *section));
+    out.push_back(std::move(device));
+  }
+  if (!out.empty()) return out;
+  // Sections end with a zero. A file that does not was cut; of one that does, it cannot be known.
+  VFSMEND_TRY_ASSIGN(const ByteVector last, read_part(source, source.size() - 1, 1));
+  const bool torn = last[0] != 0 || !search.misfit().empty();
+  return fail(torn ? ErrorCode::kFormat : ErrorCode::kUnsupported,
+              fmt::format("byte {}: {} ({}), and no vhost-user-fs section in the {} MiB before it{}",
+                          source.size(), why_not, torn ? "torn" : "suppress-vmdesc, or torn",
+                          kSearchSize >> 20, misfit_text(search)));
+}
+
+// The sections of the devices that vmdesc describes and that are not where it says: QEMU does not
+// look at vmdesc when it loads, so one that is wrong does no harm to a state that is right.
+Result<void> find_misdescribed(ByteSource& source, std::uint64_t end,
+                               std::vector<QemuSection>& found) {
+  DeviceSearch search(source, end, nullptr);
+  VFSMEND_TRY_ASSIGN(std::vector<QemuSection> sections, search.run());
+  for (QemuSection& section : sections) {
+    const auto decoded = decode(section.state, Reader::kVirtiofsd);
+    if (find_named(found, section.idstr) || !decoded) continue;
+    if (decoded->consumed == section.state.size()) found.push_back(std::move(section));
+  }
+  return {};
+}
+
+Result<std::vector<SnapshotDevice>> read_described(ByteSource& source, const std::string& path,
+                                                   const Vmdesc& vmdesc) {
+  std::vector<DescribedDevice> wanted;
+  for (const DescribedDevice& device : vmdesc.devices) {
+    if (device.backend_size) wanted.push_back(device);
+  }
+  DeviceSearch search(source, vmdesc.begin, &wanted);
+  VFSMEND_TRY_ASSIGN(std::vector<QemuSection> found, search.run());
+  const std::size_t as_described = found.size();
+  if (as_described < wanted.size()) VFSMEND_TRY(find_misdescribed(source, vmdesc.begin, found));
+  std::vector<SnapshotDevice> out;
+  for (const DescribedDevice& device : vmdesc.devices) {
+    QemuSection* section = find_named(found, device.name);
+    if (section) {
+      const bool fits = section < found.data() + as_described;
+      VFSMEND_TRY_ASSIGN(SnapshotDevice read, to_device(source, path, *section));
+      if (!fits) read.notes.emplace_back("vmdesc does not describe its section as it is");
+      out.push_back(std::move(read));
+    } else if (!device.backend_size) {
+      out.emplace_back().id = device_id(device.name);
+      out.back().notes.emplace_back("its section holds no back-end state");
+    } else {
+      return fail(ErrorCode::kFormat,
+                  fmt::format("byte {}: vmdesc names {} with a back-end state of {} bytes; "
+                              "expected its section before this byte{}", vmdesc.begin,
+                              printable(device.name), *device.backend_size, misfit_text(search)));
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 bool is_qemu_stream(Bytes head) { return as_text(head).starts_with(kMagic); }
@@ -167,28 +221,12 @@ Result<std::vector<SnapshotDevice>> read_qemu(ByteSource& source, const std::str
   VFSMEND_TRY(check_head(head));
   std::string why_not;
   VFSMEND_TRY_ASSIGN(const std::optional<Vmdesc> vmdesc, find_vmdesc(source, why_not));
-  DeviceSearch search(source, vmdesc);
-  VFSMEND_TRY_ASSIGN(std::vector<QemuSection> sections, search.run());
   std::vector<SnapshotDevice> out;
-  for (QemuSection& section : sections) {
-    VFSMEND_TRY_ASSIGN(SnapshotDevice device, to_device(source, path, section));
-    out.push_back(std::move(device));
-  }
-  if (!vmdesc && out.empty()) {
-    return fail(ErrorCode::kFormat,
-                fmt::format("byte {}: {} (torn, or written with suppress-vmdesc), and no "
-                            "vhost-user-fs section in the {} MiB before it{}{}",
-                            source.size(), why_not, kSearchSize >> 20,
-                            search.misfit().empty() ? "" : "; what looks like one does not fit: ",
-                            search.misfit()));
-  }
-  if (!vmdesc) notes.push_back(why_not + ": devices were found by their sections alone");
-  for (const DescribedDevice& device : vmdesc ? vmdesc->devices : std::vector<DescribedDevice>()) {
-    if (device.backend_size) continue;
-    SnapshotDevice lost;
-    lost.id = device_id(device.name);
-    lost.notes.emplace_back("its section holds no back-end state");
-    out.push_back(std::move(lost));
+  if (vmdesc) {
+    VFSMEND_TRY_ASSIGN(out, read_described(source, path, *vmdesc));
+  } else {
+    VFSMEND_TRY_ASSIGN(out, read_undescribed(source, path, why_not));
+    notes.push_back(why_not + ": devices were found by their sections alone");
   }
   if (out.empty()) notes.emplace_back("the VM had no vhost-user-fs device");
   return out;

@@ -71,7 +71,8 @@ class ForwardReader {
   ByteVector buffer_;
 };
 
-Result<void> read_chunks(ForwardReader& in, QemuSection& out) {
+// A list that has more than `most` bytes of state is not read to its end.
+Result<void> read_chunks(ForwardReader& in, std::uint64_t most, QemuSection& out) {
   out.chunks_begin = in.at();
   for (;;) {
     const std::uint64_t at = in.at();
@@ -81,8 +82,8 @@ Result<void> read_chunks(ForwardReader& in, QemuSection& out) {
       return misfit(at, fmt::format("a chunk of {} bytes, where the file has {} more", length,
                                     in.left()));
     }
-    if (out.state.size() + length > kMaxStateBytes) {
-      return misfit(at, fmt::format("more than {} bytes of state", kMaxStateBytes));
+    if (out.state.size() + length > most) {
+      return misfit(at, fmt::format("more than {} bytes of state", most));
     }
     const std::size_t old = out.state.size();
     out.state.resize(old + length);
@@ -182,7 +183,8 @@ Result<QemuSection> read_section(ByteSource& source, std::uint64_t mark,
     VFSMEND_TRY_ASSIGN(id, find_header(source, out));
   }
   ForwardReader in(source, mark + backend_mark().size());
-  VFSMEND_TRY(read_chunks(in, out));
+  const std::uint64_t most = described ? described->backend_size.value_or(0) : kMaxStateBytes;
+  VFSMEND_TRY(read_chunks(in, std::min(most, kMaxStateBytes), out));
   VFSMEND_TRY(check_footer(source, id, out));
   if (described) {
     const std::uint64_t size = 4 * (out.chunks + 1) + out.state.size();

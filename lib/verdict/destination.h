@@ -38,6 +38,8 @@ struct Capabilities {
   bool dac_override = true;      // open what the mode forbids
   bool dac_read_search = false;  // open_by_handle_at(2)
   bool fowner = true;            // O_NOATIME on other people's files
+  // --modcaps=-dac_read_search: with file handles the daemon does not start then.
+  bool dac_read_search_dropped = false;
 };
 
 struct Destination {

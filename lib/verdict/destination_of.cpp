@@ -51,7 +51,7 @@ void take_defaults(const CheckRequest& request, Destination& to) {
   if (!was_given(request, "inode-file-handles") && to.version >= Version{1, 13, 3}) {
     to.inode_file_handles = InodeFileHandles::kPrefer;
   }
-  if (to.uid != 0) to.capabilities = {false, false, false};
+  if (to.uid != 0) to.capabilities = {false, false, false, false};
   if (to.inode_file_handles != InodeFileHandles::kNever) to.capabilities.dac_read_search = true;
 }
 

@@ -11,6 +11,7 @@
 #include "verdict/host_walk.h"
 #include "verdict/open_rules.h"
 #include "verdict/rules.h"
+#include "verdict/start_rules.h"
 
 namespace vfsmend {
 namespace {
@@ -170,8 +171,10 @@ class DeviceCheck {
     }
     const HostWalk nothing_seen;
     const HostWalk& seen = walk ? *walk : nothing_seen;
-    if (auto early = fails_early(input)) {
-      out_.report.restore = std::move(*early);
+    const auto no_start = cannot_start(in_.calls, to_, share_);
+    if (no_start) {
+      out_.report.restore = no_start->restore;
+      if (no_start->code) judge_no_start(*no_start);
     } else if (decoded) {
       out_.report.restore = predict(input, seen).restore;
     }
@@ -181,28 +184,16 @@ class DeviceCheck {
     name_assumptions();
   }
 
-  // What the loader opens before it reads the state ends the load before anything else is tried.
-  [[nodiscard]] static std::optional<Restore> fails_early(const WalkInput& input) {
-    const Destination& to = input.destination;
-    if (!input.share.fd.valid()) {
-      Restore restore = failed(os_error(input.share.err), to);
-      if (to.is_cube()) {
-        restore.wrapped = fmt::format("Failed activating the device: ActivateVirtioFs({})",
-                                      os_error(input.share.err).debug);
-      }
-      return restore;
-    }
-    for (const AllowedDir& dir : input.share.allowed) {
-      if (dir.err == 0 || !to.is_cube()) continue;
-      const std::string why =
-          fmt::format("Failed to openat file {}: {}", rust_debug(dir.given), os_error(dir.err).debug);
-      Restore restore;
-      restore.outcome = Outcome::kFails;
-      restore.error = "failed to init filter list: " + why;
-      restore.wrapped = fmt::format("InvalidServerConfig(InvalidFilter({}))", why);
-      return restore;
-    }
-    return std::nullopt;
+  void judge_no_start(const StartFailure& failure) {
+    findings_.add(*failure.code, Verdict::kRepair, [&] {
+      Finding f;
+      f.code = *failure.code;
+      f.verdict = Verdict::kRepair;
+      f.message = failure.message;
+      f.guest_sees = "nothing: there is no daemon to restore it";
+      f.repair = Remedy{failure.action, false, {}};
+      return f;
+    });
   }
 
   void judge(const WalkInput& input, const HostWalk* walk, bool decoded) {
@@ -243,9 +234,9 @@ class DeviceCheck {
       const bool same_places = profile != Profile::kCubeRemap || !other.remap_filter;
       const HostWalk again = same_places || !input.share.fd.valid() ? HostWalk{}
                                                                     : walk_host(other_input);
-      const auto early = fails_early(other_input);
+      const auto no_start = cannot_start(in_.calls, other, input.share);
       const Restore restore =
-          early ? *early : predict(other_input, same_places ? walk : again).restore;
+          no_start ? no_start->restore : predict(other_input, same_places ? walk : again).restore;
       out_.report.elsewhere.push_back(
           {profile, on_error, restore.outcome, restore.error, restore.dead_mount});
     };

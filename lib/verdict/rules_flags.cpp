@@ -119,7 +119,7 @@ void Rules::judge_options() {
   if (have.inode_file_handles == InodeFileHandles::kNever) {
     for (const Inode& i : in_.state.inodes) needed += location_as<Invalid>(i) ? 0 : 1;
   }
-  if (!room || needed <= *room) return;
+  if (!room || *room == 0 || needed <= *room) return;  // none at all: it does not start
   out_.add(Code::kE002, Verdict::kRepair, [&] {
     Finding f;
     f.code = Code::kE002;

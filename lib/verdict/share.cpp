@@ -8,11 +8,11 @@
 namespace vfsmend {
 namespace {
 
-// From 1.14 on the daemon does not resolve a share that is itself a symbolic link, if nothing (a
-// sandbox, a slash at the end) makes it.
+// From 1.14 on the daemon does not resolve a share that is itself a symbolic link, unless a slash at
+// its end or chroot(2) makes it.
 bool follows_share(const Destination& destination) {
-  if (destination.is_cube() || destination.share_is_root()) return true;
-  return destination.version < Version{1, 14, 0};
+  if (destination.is_cube() || destination.version < Version{1, 14, 0}) return true;
+  return destination.sandbox == Sandbox::kChroot;
 }
 
 AllowedDir open_allowed(sys::Calls& calls, const std::string& given) {

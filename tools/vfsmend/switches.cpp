@@ -43,7 +43,10 @@ Result<void> apply_modcaps(std::string_view list, Capabilities& capabilities) {
     for (char& c : word) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     if (word.starts_with("cap_")) word.erase(0, 4);
     if (word == "dac_override") capabilities.dac_override = on;
-    if (word == "dac_read_search") capabilities.dac_read_search = on;
+    if (word == "dac_read_search") {
+      capabilities.dac_read_search = on;
+      capabilities.dac_read_search_dropped = !on;
+    }
     if (word == "fowner") capabilities.fowner = on;
   }
   return {};

@@ -23,7 +23,7 @@ namespace {
 
 Destination daemon_as_root() {
   Destination to;
-  to.capabilities = {true, true, true};
+  to.capabilities = {true, true, true, false};
   return to;
 }
 
@@ -91,7 +91,7 @@ TEST(OpenRules, NothingButFilesAndDirectoriesIsOpenedAgain) {
 
 TEST(OpenRules, ModesCountForADaemonWithoutCapabilities) {
   Destination who;
-  who.capabilities = {false, false, false};
+  who.capabilities = {false, false, false, false};
   who.uid = who.gid = 1000;
   OpenTarget target;
   target.mode = S_IFREG | 0640;
