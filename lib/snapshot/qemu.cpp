@@ -22,6 +22,8 @@ constexpr std::size_t kHeadSize = 4096;  // with the machine's name and the capa
 // How far before the end of the file, and before each device found, sections are looked for, the
 // states themselves not counted. Devices without memory have some MB.
 constexpr std::uint64_t kSearchSize = std::uint64_t{64} << 20;
+// The same for sections that a vmdesc describes wrongly: nearer, for there is less to know them by.
+constexpr std::uint64_t kShortSearchSize = std::uint64_t{4} << 20;
 
 // Marks that turn out to be none. Guest memory holds a few; more is somebody's work.
 constexpr std::size_t kMostMisfits = 256;
@@ -57,10 +59,11 @@ QemuSection* find_named(std::vector<QemuSection>& sections, const std::string& i
 class DeviceSearch {
  public:
   // With `described`, for these; without, for any, each of which must vouch for itself.
-  DeviceSearch(ByteSource& source, std::uint64_t end, const std::vector<DescribedDevice>* described)
+  DeviceSearch(ByteSource& source, std::uint64_t end, std::uint64_t span,
+               const std::vector<DescribedDevice>* described)
       : source_(source),
         described_(described),
-        span_(span_of(source, described)),
+        span_(span),
         search_(source, backend_mark(), below(end, span_), end) {}
 
   // From the end of the file: each section that fits, until all that are described are found.
@@ -78,16 +81,6 @@ class DeviceSearch {
   [[nodiscard]] const std::string& misfit() const { return misfit_; }
 
  private:
-  static std::uint64_t span_of(const ByteSource& source,
-                               const std::vector<DescribedDevice>* described) {
-    std::uint64_t out = kSearchSize;
-    if (!described) return out;
-    for (const DescribedDevice& device : *described) {
-      out += std::min(device.backend_size.value_or(0), source.size());
-    }
-    return out;
-  }
-
   Result<void> try_mark(std::uint64_t mark) {
     if (!described_) return try_section(mark, nullptr);
     for (const DescribedDevice& device : *described_) {
@@ -148,7 +141,7 @@ std::string misfit_text(const DeviceSearch& search) {
 // No vmdesc: what the sections say themselves.
 Result<std::vector<SnapshotDevice>> read_undescribed(ByteSource& source, const std::string& path,
                                                      const std::string& why_not) {
-  DeviceSearch search(source, source.size(), nullptr);
+  DeviceSearch search(source, source.size(), kSearchSize, nullptr);
   VFSMEND_TRY_ASSIGN(std::vector<QemuSection> sections, search.run());
   std::vector<SnapshotDevice> out;
   for (auto section = sections.rbegin(); section != sections.rend(); ++section) {
@@ -167,9 +160,9 @@ Result<std::vector<SnapshotDevice>> read_undescribed(ByteSource& source, const s
 
 // The sections of the devices that vmdesc describes and that are not where it says: QEMU does not
 // look at vmdesc when it loads, so one that is wrong does no harm to a state that is right.
-Result<void> find_misdescribed(ByteSource& source, std::uint64_t end,
+Result<void> find_misdescribed(ByteSource& source, std::uint64_t end, std::uint64_t states,
                                std::vector<QemuSection>& found) {
-  DeviceSearch search(source, end, nullptr);
+  DeviceSearch search(source, end, kShortSearchSize + states, nullptr);
   VFSMEND_TRY_ASSIGN(std::vector<QemuSection> sections, search.run());
   for (QemuSection& section : sections) {
     const auto decoded = decode(section.state, Reader::kVirtiofsd);
@@ -182,13 +175,18 @@ Result<void> find_misdescribed(ByteSource& source, std::uint64_t end,
 Result<std::vector<SnapshotDevice>> read_described(ByteSource& source, const std::string& path,
                                                    const Vmdesc& vmdesc) {
   std::vector<DescribedDevice> wanted;
+  std::uint64_t states = 0;
   for (const DescribedDevice& device : vmdesc.devices) {
-    if (device.backend_size) wanted.push_back(device);
+    if (!device.backend_size) continue;
+    wanted.push_back(device);
+    states += std::min(*device.backend_size, source.size());
   }
-  DeviceSearch search(source, vmdesc.begin, &wanted);
+  DeviceSearch search(source, vmdesc.begin, kSearchSize + states, &wanted);
   VFSMEND_TRY_ASSIGN(std::vector<QemuSection> found, search.run());
   const std::size_t as_described = found.size();
-  if (as_described < wanted.size()) VFSMEND_TRY(find_misdescribed(source, vmdesc.begin, found));
+  if (as_described < wanted.size()) {
+    VFSMEND_TRY(find_misdescribed(source, vmdesc.begin, states, found));
+  }
   std::vector<SnapshotDevice> out;
   for (const DescribedDevice& device : vmdesc.devices) {
     QemuSection* section = find_named(found, device.name);

@@ -64,7 +64,6 @@ class DescriptionVisitor final : public JsonVisitor {
     if (path.is({"devices", kAnyIndex, "subsections", kAnyIndex}) &&
         subsection_.type == kBackendType) {
       device_.backend_size = subsection_.size;
-      device_.backend_is_first = path.index(3) == 0;
     }
     if (!path.is({"devices", kAnyIndex}) || type_ != kDeviceType) return;
     if (out_.size() == kMostDescribed) return refuse("is one device too many");

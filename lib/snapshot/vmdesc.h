@@ -24,7 +24,6 @@ struct DescribedDevice {
   std::uint64_t version = 0;
   std::uint64_t fields_size = 0;  // bytes between the section's header and its first subsection
   std::optional<std::uint64_t> backend_size;  // of the back-end's chunk list
-  bool backend_is_first = true;               // of the subsections
 };
 
 struct Vmdesc {

@@ -156,6 +156,32 @@ TEST(Cube, RefusesWhatIsNoByteWithItsPlace) {
                                        dir.path(), with_hole.find("300")));
 }
 
+// A newer version may write something else; that is not damage.
+TEST(Cube, WhatItDoesNotKnowIsNotCalledDamaged) {
+  const auto text_for = [](const std::string& backend, const std::string& state) {
+    const TempDir dir;
+    dir.write("config.json", config_json({fs_json("virtio_rw", "virtio_rw", backend)}));
+    dir.write("state.json", cube_state_json({{.state = state}}));
+    const Opened opened = open_path(dir.path());
+    EXPECT_EQ(opened.recognised, ContainerKind::kCube);
+    return opened.ok() ? std::string() : opened.text().substr(dir.path().size());
+  };
+  EXPECT_THAT(text_for(R"({"cache":"auto"})", "[]"),
+              HasSubstr("fs[0].backendfs_config.cache is not 0, 1, 2 or 3"));
+  EXPECT_THAT(text_for(R"({"cache":4})", "[]"), HasSubstr("cache is not 0, 1, 2 or 3"));
+  EXPECT_THAT(text_for(R"({"shared_dir":5})", "[]"), HasSubstr("shared_dir is not a string"));
+  EXPECT_THAT(text_for(R"({"writeback":1})", "[]"), HasSubstr("writeback is not true or false"));
+  EXPECT_THAT(text_for(R"({"allowed_dirs":"/a"})", "[]"), HasSubstr("allowed_dirs is not an array"));
+  EXPECT_THAT(text_for("[]", "[]"), HasSubstr("backendfs_config is not an object"));
+  EXPECT_THAT(text_for("{}", "\"AQID\""), HasSubstr("back_state is not an array"));
+  EXPECT_EQ(text_for(R"({"shared_dir":null,"cache":null})", "[]"), "");
+
+  const TempDir dir;
+  dir.write("config.json", config_json({fs_json("virtio_rw", "virtio_rw", "{}")}));
+  dir.write("state.json", cube_state_json({{.state = "\"AQID\""}}));
+  EXPECT_EQ(open_path(dir.path()).code(), ErrorCode::kUnsupported);
+}
+
 TEST(Cube, TellsATornStateFromCubesAndOthers) {
   const TempDir dir;
   dir.write("config.json", config_json({fs_json("virtio_rw", "virtio_rw", kBackend)}));

@@ -143,13 +143,42 @@ TEST(Qemu, SaysWhatDoesNotFit) {
   EXPECT_THAT(open_file(long_chunk).text(), HasSubstr("a chunk of 2130706"));
 }
 
+// QEMU passes over vmdesc when it loads: a state that is right loads whatever it says.
+TEST(Qemu, AWrongVmdescDoesNoHarm) {
+  QemuFile file;
+  file.devices = {{.state = state_of(50)}};
+  std::string bytes = qemu_file(file);
+  const std::size_t size = bytes.rfind("\"size\": ") + 8;
+  bytes[size] = '9';
+  const Opened opened = open_file(bytes);
+  ASSERT_TRUE(opened.ok()) << opened.text();
+  EXPECT_EQ(as_text(*opened.device().state), state_of(50));
+  EXPECT_THAT(opened.device().notes, ElementsAre(HasSubstr("vmdesc does not describe")));
+
+  bytes = qemu_file(file);
+  bytes[bytes.rfind("\"devices\"")] = 'x';
+  const Opened unreadable = open_file(bytes);
+  ASSERT_TRUE(unreadable.ok()) << unreadable.text();
+  EXPECT_EQ(as_text(*unreadable.device().state), state_of(50));
+  EXPECT_THAT(unreadable.result->notes, ElementsAre(HasSubstr("cannot be read: byte")));
+}
+
+// Whether such a file is whole cannot be known; nobody may be told that it is damaged.
+TEST(Qemu, WithoutVmdescAndDeviceItMayBeWholeOrTorn) {
+  QemuFile file;
+  file.vmdesc = false;
+  const std::string whole = qemu_file(file);
+  EXPECT_EQ(open_file(whole).code(), ErrorCode::kUnsupported);
+  EXPECT_EQ(open_file(whole.substr(0, whole.size() - 1)).code(), ErrorCode::kFormat);
+}
+
 TEST(Qemu, ATornFileIsAFormatError) {
   const std::string whole =
       qemu_file({.devices = {{.state = state_of(5000)}}});
   const Opened opened = open_file(whole.substr(0, whole.find("xxxxx") + 100));
   ASSERT_FALSE(opened.ok());
   EXPECT_EQ(opened.code(), ErrorCode::kFormat);
-  EXPECT_THAT(opened.text(), HasSubstr("no vmdesc at the end of the file (torn"));
+  EXPECT_THAT(opened.text(), HasSubstr("no vmdesc at the end of the file (torn)"));
 }
 
 TEST(Qemu, RefusesMappedRamWithAdvice) {
