@@ -46,7 +46,8 @@ std::string quoted(std::string_view utf8) {
   std::string out = "\"";
   out.reserve(utf8.size() + 2);
   for (std::size_t i = 0; i < utf8.size(); ++i) {
-    if (const char32_t hidden = hidden_at(utf8.substr(i)); hidden != 0) {
+    const bool ascii = static_cast<unsigned char>(utf8[i]) < 0x80;
+    if (const char32_t hidden = ascii ? 0 : hidden_at(utf8.substr(i)); hidden != 0) {
       fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(hidden));
       i += hidden < 0x100 ? 1 : 2;
     } else {
@@ -59,7 +60,7 @@ std::string quoted(std::string_view utf8) {
 }  // namespace
 
 void JsonWriter::value(std::string_view text) {
-  const std::string raw = quoted(is_utf8(text) ? std::string(text) : utf8_lossy(text));
+  const std::string raw = is_utf8(text) ? quoted(text) : quoted(utf8_lossy(text));
   writer_.RawValue(raw.data(), raw.size(), rapidjson::kStringType);
 }
 

@@ -34,7 +34,7 @@ class Names {
       entry = index_.entries(parent).front();
       if (location_as<RootNode>(state_.inodes[entry]) != nullptr) return out;
       if (step == kSteps) return ".../" + out;
-      out = name_of_entry(entry) + '/' + out;
+      out.insert(0, name_of_entry(entry) + '/');
     }
     return out;
   }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -69,7 +71,7 @@ std::string ids_text(std::string_view what, const std::vector<std::uint64_t>& id
   constexpr std::size_t kShown = 8;
   const std::size_t shown = std::min(kShown, ids.size());
   std::string out = fmt::format("{} dead: {}", counted(ids.size(), what),
-                                fmt::join(ids.begin(), ids.begin() + shown, ", "));
+                                fmt::join(std::span(ids).first(shown), ", "));
   return ids.size() == shown ? out : fmt::format("{} and {} more", out, ids.size() - shown);
 }
 
@@ -82,6 +84,28 @@ std::string outcome_text(Outcome outcome, bool dead_mount) {
     case Outcome::kUnknown: return "cannot be foretold";
   }
   return "";
+}
+
+// One line a result, with all the loaders that come to it. Only virtiofsd's policy is a choice.
+std::string elsewhere_text(const DeviceReport& device, const TextStyle& style) {
+  std::vector<std::pair<std::string, std::string>> results;  // of whom
+  for (const Elsewhere& other : device.elsewhere) {
+    std::string who(name_of(other.profile));
+    if (other.profile == Profile::kVirtiofsd) who += fmt::format(" {}", name_of(other.on_error));
+    std::string what = outcome_text(other.outcome, other.dead_mount);
+    if (other.error) {
+      what += other.error == device.restore.error ? " alike" : ": " + printable(*other.error);
+    }
+    const auto same = std::find_if(results.begin(), results.end(),
+                                   [&](const auto& result) { return result.first == what; });
+    if (same == results.end()) results.emplace_back(std::move(what), std::move(who));
+    else same->second += ", " + who;
+  }
+  std::string out;
+  for (const auto& [what, who] : results) {
+    out += line(fmt::format("elsewhere ({}): {}", who, what), 2, style);
+  }
+  return out;
 }
 
 // The loader's text stands on a line of its own and is not broken, to be searched for in logs.
@@ -99,15 +123,7 @@ std::string restore_text(const DeviceReport& device, const TextStyle& style) {
   if (!restore.invalid_handles.empty()) {
     out += line(ids_text("handle", restore.invalid_handles), 2, style);
   }
-  for (const Elsewhere& other : device.elsewhere) {
-    std::string text = fmt::format("{} ({}): {}", name_of(other.profile), name_of(other.on_error),
-                                   outcome_text(other.outcome, other.dead_mount));
-    if (other.error) {
-      text += other.error == restore.error ? " alike" : ": " + printable(*other.error);
-    }
-    out += line("elsewhere, " + text, 2, style);
-  }
-  return out;
+  return out + elsewhere_text(device, style);
 }
 
 std::string next_step(const Report& report) {
@@ -156,7 +172,8 @@ std::string report_text(const Report& report, int exit_code, const TextStyle& st
   }
   if (!report.assumptions.empty()) out += '\n';
   for (const std::string& text : report.assumptions) {
-    out += line("assumed: " + printable(text), 0, style);
+    const bool assumed = !text.starts_with("not read: ");
+    out += line((assumed ? "assumed: " : "") + printable(text), 0, style);
   }
   return out + fmt::format("\nverdict: {} (exit {})\nnext: {}\n",
                            paint(name_of(report.verdict), paint_of(report.verdict), style),

@@ -35,9 +35,21 @@ std::vector<Group> group_by_code(const std::vector<Finding>& findings) {
   return groups;
 }
 
+// A path that fills the screen is of no use on it; JSON has it whole.
+std::string shown_path(const std::string& path) {
+  constexpr std::size_t kLongest = 400;
+  constexpr std::size_t kHead = 100;
+  constexpr std::size_t kTail = 200;
+  if (path.size() <= kLongest) return printable(path);
+  return fmt::format("{}[..{}-bytes..]{}", printable(path.substr(0, kHead)),
+                     path.size() - kHead - kTail, printable(path.substr(path.size() - kTail)));
+}
+
+// "inode 3, handle 0", but for what the message begins with.
 std::string numbers_of(const Finding& finding) {
   std::string out;
   if (finding.inode) out = fmt::format("inode {}", *finding.inode);
+  if (finding.message.starts_with(out + ' ')) out.clear();
   if (finding.handle) out += fmt::format("{}handle {}", out.empty() ? "" : ", ", *finding.handle);
   if (finding.open && !finding.handle) out += out.empty() ? "open" : ", open";
   return out;
@@ -48,7 +60,7 @@ std::string subject_of(const Finding& finding) {
   const std::string numbers = numbers_of(finding);
   const bool path = !finding.path.empty() &&
                     finding.message.find(finding.path) == std::string::npos;
-  std::string out = path ? printable(finding.path) : "";
+  std::string out = path ? shown_path(finding.path) : "";
   if (!numbers.empty()) out += out.empty() ? numbers : fmt::format(" ({})", numbers);
   if (!out.empty() && !finding.message.empty()) out += ": ";
   return out + printable(finding.message);

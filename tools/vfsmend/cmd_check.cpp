@@ -43,7 +43,7 @@ Result<int> cmd_check(const Parsed& parsed, const Io& io) {
     const int exit = exit_code(report->verdict);
     return render(*std::move(report), exit, settings.output, style);
   };
-  const auto unable = [&](Unable why, std::string reason) -> Rendered {
+  const auto unable = [&](Unable why, const std::string& reason) -> Rendered {
     const int exit =
         why == Unable::kCancelled ? exit_status::kCancelled : exit_status::kOperational;
     const auto code = why == Unable::kDeadline ? std::optional(Code::kE001) : std::nullopt;

@@ -25,7 +25,7 @@ TEST(ReportText, TellsAnOrdinaryCaseOnOneScreen) {
             "virtio_rw: under abort the restore fails:\n"
             "    Inode 7: Migration source has lost inode 7\n"
             "  2 inodes dead: 7, 18446744073709551615\n"
-            "  elsewhere, cube-guest-error (guest-error): succeeds\n"
+            "  elsewhere (cube-guest-error): succeeds\n"
             "\n"
             "S004 repair: inode Invalid, and a handle or a child depends on it\n"
             "  - d/data.bin (inode 7, open): the source lost it\n"
@@ -65,6 +65,30 @@ TEST(ReportText, FitsTheScreenButForWordsThatAreLonger) {
       EXPECT_LE(columns_of(line), longest) << width << ": " << line;
     }
   }
+}
+
+TEST(ReportText, JoinsTheLoadersThatComeToTheSame) {
+  Report report = sample_report();
+  DeviceReport& device = report.devices[0];
+  device.elsewhere.push_back(device.elsewhere[0]);
+  device.elsewhere[1].profile = Profile::kCubeRemap;
+  device.elsewhere.push_back({Profile::kVirtiofsd, OnError::kGuestError, Outcome::kFails,
+                              device.restore.error, false});
+  const std::string text = report_text(report, 4, TextStyle{80, false});
+  EXPECT_NE(text.find("  elsewhere (cube-guest-error, cube-remap): succeeds\n"
+                      "  elsewhere (virtiofsd guest-error): fails alike\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST(ReportText, ShortensAPathThatWouldFillTheScreen) {
+  Report report = sample_report();
+  std::string path;
+  for (int i = 0; i < 300; ++i) path += "directory/";
+  report.devices[0].findings[0].path = path + "end";
+  const std::string text = report_text(report, 4, TextStyle{80, false});
+  EXPECT_NE(text.find("[..2703-bytes..]"), std::string::npos) << text;
+  EXPECT_NE(text.find("directory/end\n    (inode 7, open): the source lost it\n"), std::string::npos) << text;
 }
 
 TEST(ReportText, NeverBreaksTheLoadersText) {
