@@ -35,7 +35,7 @@ class DeviceVisitor final : public JsonVisitor {
     if (path.key(0) == "vu_num_queues") out_.queues = value.number;
   }
 
-  void bytes(const JsonPath& path, ByteArray array) override {
+  void bytes(const JsonPath& path, ByteArray&& array) override {
     if (path.size() == 1) {
       out_.state = std::move(array);
       return;

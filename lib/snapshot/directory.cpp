@@ -39,8 +39,8 @@ class DirectoryReader {
     VmSnapshot vm;
     vm.is_package = !prefix_.empty() && has_package_files();
     vm.state_path = path_of("state.json");
-    const Result<void> config = at("config.json", read_config(vm));
-    const Result<void> state = at("state.json", read_state(vm));
+    Result<void> config = at("config.json", read_config(vm));
+    Result<void> state = at("state.json", read_state(vm));
     recognised = kind_of(vm);
     if (!state) return explain(state.error(), recognised);
     if (!config) return config;

@@ -48,7 +48,7 @@ class JsonVisitor {
   // its elements as one ByteArray instead of one by one.
   virtual Want begin(const JsonPath&, JsonKind) { return Want::kWalk; }
   virtual void scalar(const JsonPath&, const JsonScalar&) {}
-  virtual void bytes(const JsonPath&, ByteArray) {}
+  virtual void bytes(const JsonPath&, ByteArray&&) {}
   // A container ends; an array had `count` elements (none that were given as bytes).
   virtual void end(const JsonPath&, std::uint64_t /*count*/) {}
 

@@ -162,9 +162,9 @@ bool decodes(Bytes state) { return decode(state, Reader::kVirtiofsd).has_value()
 }  // namespace
 
 const std::string& backend_mark() {
-  static const std::string kMark =
+  static const std::string mark =
       std::string("\x05\x15vhost-user-fs-backend") + std::string(4, '\0');
-  return kMark;
+  return mark;
 }
 
 Result<QemuSection> read_section(ByteSource& source, std::uint64_t mark,

@@ -96,7 +96,8 @@ std::size_t mark_in(Bytes tail) {
 
 bool begins_as_text(Bytes tail) {
   constexpr std::size_t kEnough = 64;
-  return std::all_of(tail.begin(), tail.begin() + std::min(tail.size(), kEnough),
+  const Bytes head = tail.first(std::min(tail.size(), kEnough));
+  return std::all_of(head.begin(), head.end(),
                      [](std::uint8_t c) { return c >= 0x20 && c < 0x7f; });
 }
 

@@ -61,7 +61,7 @@ constexpr int kChildPipe = 3;  // where the child finds the pipe, next to its st
 // How long a child may take to be gone once it has said all, was killed, or closed the pipe. One
 // that sits in an uninterruptible call stays behind, a zombie when that call ever returns.
 constexpr milliseconds kGoneAfterEnd{100};
-constexpr milliseconds kGoneAfterKill{20};
+constexpr milliseconds kGoneAfterKill{100};
 constexpr milliseconds kGoneAfterCrash{200};
 
 class SharedBoard {

@@ -48,6 +48,7 @@ class Rules {
   void judge_node(EntryIndex entry);
   void find_causes();
   void judge_missing(EntryIndex entry);
+  [[nodiscard]] bool is_missing_bind(EntryIndex entry) const;
   void judge_identity(EntryIndex entry);
   void judge_type(EntryIndex entry);
 

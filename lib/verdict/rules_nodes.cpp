@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "verdict/mount_paths.h"
 #include "verdict/open_rules.h"
 #include "verdict/rules.h"
 
@@ -188,9 +189,21 @@ Miss classify(const Node& n) {
 
 }  // namespace
 
+// CubeSandbox: the inode of an allowed_dir that cannot be opened.
+bool Rules::is_missing_bind(EntryIndex e) const {
+  const auto* path = location_as<Path>(inode(e));
+  if (!path || !path->fullname.starts_with('/')) return false;
+  const std::string_view name = effective_name(*path, in_.destination);
+  return std::ranges::any_of(in_.share.allowed, [&](const AllowedDir& dir) {
+    return dir.err != 0 && dir.given == name;
+  });
+}
+
 void Rules::judge_missing(EntryIndex e) {
   const EntryIndex cause = cause_[e];
   if (node(cause).fate == Fate::kHandleDiffers) return;  // told by I001
+  if (inode(cause).id == kRootId) return;                // told by S001
+  if (is_missing_bind(cause)) return;                    // told by R005
   Miss miss = classify(node(cause));
   if (cause != e && miss.code != Code::kP001) return;  // told at the cause
   if (miss.code == Code::kP001 && !abort()) miss.verdict = Verdict::kResume;

@@ -33,7 +33,7 @@ class Recorder final : public JsonVisitor {
       default: told.emplace_back("?");
     }
   }
-  void bytes(const JsonPath& path, ByteArray array) override {
+  void bytes(const JsonPath& path, ByteArray&& array) override {
     told.push_back(fmt::format("{} {} bytes", path.text(), array.values.size()));
     span = array.span;
   }
