@@ -48,8 +48,9 @@ Result<int> cmd_check(const Parsed& parsed, const Io& io) {
         why == Unable::kCancelled ? exit_status::kCancelled : exit_status::kOperational;
     const auto code = why == Unable::kDeadline ? std::optional(Code::kE001) : std::nullopt;
     Rendered rendered = render(not_looked(request, code, reason), exit, settings.output, style);
-    // The stage may name a file, so it is in the report (redacted, where that is wanted) only.
-    if (!settings.output.redact_paths) rendered.err = message(trace, reason);
+    // A text says it by itself; and the stage may name a file, which only the report redacts.
+    const bool told = settings.output.format == Format::kText && !to_file;
+    if (!told && !settings.output.redact_paths) rendered.err = message(trace, reason);
     return rendered;
   };
   return deliver(look_bounded(settings.run, look, unable), trace, settings.output.file, io);
