@@ -22,9 +22,10 @@ std::vector<std::string> notes_on(const VmDevice& device) {
                               has_state ? "vring_bases" : "backend_state"));
   }
   if (text.vring_bases && text.queues && *text.vring_bases != *text.queues) {
-    out.push_back(fmt::format("{} vring_bases for {} queues: the restore fails "
-                              "(VringBasesCountMismatch)",
-                              *text.vring_bases, *text.queues));
+    out.push_back(
+        fmt::format("{} vring_bases for {} queues: the restore fails "
+                    "(VringBasesCountMismatch)",
+                    *text.vring_bases, *text.queues));
   }
   const std::uint64_t acked = text.acked_features.value_or(0);
   if (has_state && acked != 0 && (acked & kVhostLogAll) == 0) {
@@ -35,7 +36,8 @@ std::vector<std::string> notes_on(const VmDevice& device) {
 
 }  // namespace
 
-Result<std::vector<SnapshotDevice>> cloud_hypervisor_devices(const VmSnapshot& vm, JsonText& state) {
+Result<std::vector<SnapshotDevice>> cloud_hypervisor_devices(const VmSnapshot& vm,
+                                                             JsonText& state) {
   VFSMEND_TRY_ASSIGN(std::vector<VmDevice> found, collect_devices(vm, state, "backend_state"));
   std::vector<SnapshotDevice> out;
   for (VmDevice& device : found) {

@@ -62,8 +62,7 @@ class DirectoryReader {
 
   // Links may lead about inside the directory, not out of it.
   [[nodiscard]] Result<sys::Located> locate(const std::string& name) {
-    return sys::locate(calls_, directory_.fd.get(), name,
-                       RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
+    return sys::locate(calls_, directory_.fd.get(), name, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
   }
 
   [[nodiscard]] bool has(const std::string& name) {
@@ -86,7 +85,8 @@ class DirectoryReader {
         if (found) return prefix_ = prefix, true;
         const int err = found.error().sys_errno;
         if (err == ENOENT || err == ENOTDIR) continue;
-        return tl::make_unexpected(Error(found.error()).context(path_of(prefix + std::string(name))));
+        return tl::make_unexpected(
+            Error(found.error()).context(path_of(prefix + std::string(name))));
       }
     }
     return false;
@@ -136,13 +136,15 @@ class DirectoryReader {
     const bool cannot_look = error.code == ErrorCode::kSystem && error.sys_errno != ENOENT;
     if (recognised || cannot_look) return tl::make_unexpected(error);
     return fail(ErrorCode::kNotAState, fmt::format("{} (and nothing in {} tells that it is a "
-                                                   "snapshot)", error.text, path_));
+                                                   "snapshot)",
+                                                   error.text, path_));
   }
 
   Result<void> overlay(const std::string& file, VmSnapshot& vm) {
     if (out_.kind != ContainerKind::kCube) {
       return fail(ErrorCode::kUsage, fmt::format("{}: an overlay is for CubeSandbox snapshots; "
-                                                 "this one is of {}", file, name_of(out_.kind)));
+                                                 "this one is of {}",
+                                                 file, name_of(out_.kind)));
     }
     auto entries = read_overlay(file);
     if (!entries) {
@@ -151,8 +153,10 @@ class DirectoryReader {
       return tl::make_unexpected(std::move(error).context(file));
     }
     for (const std::string& id : apply_cube_overlay(*entries, vm.config)) {
-      out_.notes.push_back(fmt::format("{}: {} has no backendfs_config in config.json, so the "
-                                       "overlay has no effect on it", file, printable(id)));
+      out_.notes.push_back(
+          fmt::format("{}: {} has no backendfs_config in config.json, so the "
+                      "overlay has no effect on it",
+                      file, printable(id)));
     }
     return {};
   }

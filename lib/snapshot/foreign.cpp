@@ -25,14 +25,15 @@ Foreign not_a_state(std::string text) {
 
 // What libvirt's `save` writes. Numbers are in the order of the host that saved.
 //
-//   "LibvirtQemudSave" | "LibvirtQemudPart" (unfinished)  u32 version = 2  u32 data_len  u32 was_running
-//   u32 format  u32 cookie  unused up to 92    XML, NUL, cookie, zeros (data_len)    QEMU's stream
+//   "LibvirtQemudSave" | "LibvirtQemudPart" (unfinished)  u32 version = 2  u32 data_len  u32
+//   was_running u32 format  u32 cookie  unused up to 92    XML, NUL, cookie, zeros (data_len)
+//   QEMU's stream
 Foreign libvirt(Bytes head) {
   constexpr std::size_t kHeaderSize = 92;
-  constexpr std::array<const char*, 7> kFormats = {"raw", "gzip", "bzip2", "xz",
+  constexpr std::array<const char*, 7> kFormats = {"raw",  "gzip", "bzip2", "xz",
                                                    "lzop", "zstd", "sparse"};
-  constexpr std::array<const char*, 6> kUnpackers = {"", "| gzip -dc", "| bzip2 -dc", "| xz -dc",
-                                                     "| lzop -dc", "| zstd -dc"};
+  constexpr std::array<const char*, 6> kUnpackers = {"",         "| gzip -dc", "| bzip2 -dc",
+                                                     "| xz -dc", "| lzop -dc", "| zstd -dc"};
   constexpr std::uint32_t kSparse = 6;
   if (as_text(head).starts_with(kLibvirtPartial) || head.size() < kHeaderSize) {
     return unsupported(ContainerKind::kLibvirt,
@@ -96,10 +97,11 @@ Foreign qcow2(ByteSource& source, Bytes head) {
   }
   return unsupported(
       ContainerKind::kQemu,
-      fmt::format("a VM state inside a qcow2 image (snapshot {}) is not read by this version: "
-                  "start the VM with `-loadvm {}` and `-S`, write it out with `migrate file:STREAM` "
-                  "and give STREAM (`qemu-img snapshot -l` lists the snapshots)",
-                  *name, *name));
+      fmt::format(
+          "a VM state inside a qcow2 image (snapshot {}) is not read by this version: "
+          "start the VM with `-loadvm {}` and `-S`, write it out with `migrate file:STREAM` "
+          "and give STREAM (`qemu-img snapshot -l` lists the snapshots)",
+          *name, *name));
 }
 
 struct Packed {
@@ -109,7 +111,10 @@ struct Packed {
 };
 constexpr std::array kPacked = {
     Packed{"\x1f\x8b", "gzip", "gzip -dc"},
-    Packed{std::string_view("\xfd" "7zXZ\0", 6), "xz", "xz -dc"},
+    Packed{std::string_view("\xfd"
+                            "7zXZ\0",
+                            6),
+           "xz", "xz -dc"},
     Packed{"\x28\xb5\x2f\xfd", "zstd", "zstd -dc"},
     Packed{"BZh", "bzip2", "bzip2 -dc"},
 };

@@ -59,7 +59,7 @@ class EscapedCursor {
   JsonText* text_;
   std::uint64_t at_;
   std::uint64_t end_;
-  std::uint64_t width_ = 0;  // bytes of the file that make the current character
+  std::uint64_t width_ = 0;     // bytes of the file that make the current character
   std::array<char, 4> utf8_{};  // an escape of several bytes: those still to come
   unsigned utf8_at_ = 0;
   unsigned utf8_size_ = 0;

@@ -40,8 +40,8 @@ class JsonPath {
  private:
   struct Step {
     bool array = false;
-    bool known = false;         // a key that may be compared
-    std::uint64_t index = 0;    // of the element; one past it is the number of elements
+    bool known = false;       // a key that may be compared
+    std::uint64_t index = 0;  // of the element; one past it is the number of elements
     std::string key;
   };
 

@@ -47,7 +47,8 @@ Result<void> read_path(sys::Calls& calls, const OpenOptions& options,
   }
   if (!options.overlay_file.empty()) {
     return fail(ErrorCode::kUsage, fmt::format("{}: an overlay is for CubeSandbox snapshots; {} "
-                                               "is a file", options.overlay_file, out.path));
+                                               "is a file",
+                                               options.overlay_file, out.path));
   }
   auto file = sys::open_regular(calls, *located);
   if (!file) return in_context(std::move(file).error());

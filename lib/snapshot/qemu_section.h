@@ -26,8 +26,8 @@ struct QemuSection {
   std::uint64_t fields_begin = 0;  // behind the header
   std::uint64_t mark = 0;          // of the subsection
   std::uint64_t chunks_begin = 0;
-  std::uint64_t chunks_end = 0;    // behind the be32 0
-  std::uint64_t chunks = 0;        // without the ending one
+  std::uint64_t chunks_end = 0;  // behind the be32 0
+  std::uint64_t chunks = 0;      // without the ending one
   bool has_footer = false;
   ByteVector state;
 };

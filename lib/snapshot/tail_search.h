@@ -33,7 +33,7 @@ class TailSearch {
   std::uint64_t floor_;
   std::uint64_t end_;  // needles that begin and end below it are still to be found
   std::uint64_t window_ = std::uint64_t{256} << 10;  // bytes of the next read
-  std::vector<std::uint64_t> found_;  // of the window that was read last, ascending
+  std::vector<std::uint64_t> found_;                 // of the window that was read last, ascending
 };
 
 }  // namespace vfsmend

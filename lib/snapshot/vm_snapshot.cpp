@@ -10,8 +10,8 @@
 namespace vfsmend {
 namespace {
 
-const ConfiguredFs* find_configured(const std::vector<ConfiguredFs>& config,
-                                    const std::string& id, const DeviceText& text) {
+const ConfiguredFs* find_configured(const std::vector<ConfiguredFs>& config, const std::string& id,
+                                    const DeviceText& text) {
   for (const ConfiguredFs& fs : config) {
     if (fs.id == id) return &fs;
   }
@@ -70,9 +70,8 @@ Result<std::vector<VmDevice>> collect_devices(const VmSnapshot& vm, JsonText& st
     if (device) found.push_back(std::move(*device));
   }
   for (const ConfiguredFs& fs : vm.config) {
-    const bool has_node = std::any_of(found.begin(), found.end(), [&](const VmDevice& d) {
-      return d.configured == &fs;
-    });
+    const bool has_node = std::any_of(found.begin(), found.end(),
+                                      [&](const VmDevice& d) { return d.configured == &fs; });
     if (has_node) continue;
     VmDevice missing;
     missing.device.id = fs.id.empty() ? fs.tag.value_or("") : fs.id;

@@ -31,7 +31,7 @@ struct VmSnapshot {
 // A device of either, with what the two judge differently.
 struct VmDevice {
   SnapshotDevice device;
-  DeviceText text;  // its state has been moved to `device`
+  DeviceText text;                           // its state has been moved to `device`
   const ConfiguredFs* configured = nullptr;  // in VmSnapshot::config
 };
 

@@ -87,7 +87,8 @@ std::size_t mark_in(Bytes tail) {
   for (std::size_t i = tail.size() - std::min<std::size_t>(tail.size(), kHeaderSize + 1); i > 0;
        --i) {
     if (tail[i] == kDescriptionMark && tail[i - 1] == kEndOfSections &&
-        be32(tail.data() + i + 1) == tail.size() - i - kHeaderSize && tail[i + kHeaderSize] == '{') {
+        be32(tail.data() + i + 1) == tail.size() - i - kHeaderSize &&
+        tail[i + kHeaderSize] == '{') {
       return i;
     }
   }

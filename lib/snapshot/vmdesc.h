@@ -27,7 +27,7 @@ struct DescribedDevice {
 };
 
 struct Vmdesc {
-  std::uint64_t begin = 0;  // of the byte 06
+  std::uint64_t begin = 0;               // of the byte 06
   std::vector<DescribedDevice> devices;  // in the order of the stream
 };
 

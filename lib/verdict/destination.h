@@ -30,6 +30,7 @@ struct Version {
   unsigned major = 1;
   unsigned minor = 13;
   unsigned patch = 2;
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the default for a null pointer
   friend constexpr auto operator<=>(const Version&, const Version&) = default;
 };
 

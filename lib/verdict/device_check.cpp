@@ -255,9 +255,8 @@ class DeviceCheck {
     const State& state = decoded_.state;
     if (!to_.is_cube() && !to_.rlimit_nofile) {
       out_.assumptions.push_back(fmt::format(
-          "the daemon has {} descriptors to give ({} inodes, {} handles); its --rlimit-nofile is "
-          "not known here",
-          state.inodes.size() + state.handles.size(), state.inodes.size(), state.handles.size()));
+          "the daemon has descriptors for {} inodes and {} handles: its limit is not known without "
+          "--rlimit-nofile", state.inodes.size(), state.handles.size()));
     }
     const bool writes = std::ranges::any_of(state.handles, [](const Handle& h) {
       return (h.flags & kOpenAccessMode) != 0 && (h.flags & kOpenPath) == 0;

@@ -14,6 +14,7 @@ namespace vfsmend {
 namespace {
 
 constexpr std::size_t kLongestPath = 4095;
+constexpr std::size_t kLongestNamePath = 16384;
 
 std::string_view name_of_entry(const Inode& inode, const Destination& destination) {
   if (const auto* path = location_as<Path>(inode)) return effective_name(*path, destination);
@@ -100,31 +101,20 @@ std::optional<std::string> LoaderTexts::path_of(EntryIndex entry) const {
 }
 
 std::string LoaderTexts::name_path(EntryIndex entry) const {
-  std::vector<std::string> parts;
-  std::size_t budget = 16384;  // bytes: longer ones, and circles of parents, are cut at the front
-  for (;;) {
-    const Inode& inode = in_.state.inodes[entry];
-    if (inode.id == kRootId) break;
+  std::vector<std::string_view> parts;
+  std::size_t budget = kLongestNamePath;  // also ends a circle of parents
+  while (inode_at(entry).id != kRootId) {
+    const auto* path = location_as<Path>(inode_at(entry));
+    const auto* full = location_as<FullPath>(inode_at(entry));
     const Slot parent = in_.index.parent_slot(entry);
-    if (location_as<FullPath>(inode)) {
-      parts.emplace_back(std::get<FullPath>(inode.location).filename);
-      break;
-    }
-    const auto* path = location_as<Path>(inode);
-    if (!path) {
-      parts.push_back(fmt::format("<inode {}>", inode.id));
-      break;
-    }
-    parts.emplace_back(path->filename);
-    budget -= std::min(budget, path->filename.size() + 1);
-    if (parent == kNoIndex || budget == 0) {
-      parts.push_back(fmt::format("<inode {}>", path->parent));
-      break;
-    }
+    if ((!path && !full) || parent == kNoIndex) return {};
+    parts.push_back(path ? path->filename : full->filename);
+    if (parts.back().size() >= budget) return {};
+    budget -= parts.back().size() + 1;
+    if (full) break;
     entry = in_.index.entries(parent).front();
   }
-  std::reverse(parts.begin(), parts.end());
-  return fmt::format("{}", fmt::join(parts, "/"));
+  return fmt::format("{}", fmt::join(parts.rbegin(), parts.rend(), "/"));
 }
 
 LoaderError LoaderTexts::opening_failed(EntryIndex entry) const {

@@ -33,8 +33,9 @@ class LoaderTexts {
   // The path of an entry that was found, as readlink tells the loader: from the share's root in a
   // sandbox. Nothing where it is over 4,095 bytes, ends in " (deleted)" or lies outside a sandbox.
   [[nodiscard]] std::optional<std::string> path_of(EntryIndex entry) const;
-  // The path below the share by the names of the state, for people: "d/sub/e.txt", "" for the
-  // root. Where an ancestor is lost it begins with "<inode N>".
+  // The path below the share by the names of the state, for people: "d/sub/e.txt". Empty for the
+  // root, and where the names do not lead to it (an ancestor is lost, parents in a circle) or are
+  // longer than 16 KiB.
   [[nodiscard]] std::string name_path(EntryIndex entry) const;
 
   // Why `entry` became a stub: without the prefix "Inode N: " that abort puts in front.
@@ -45,6 +46,7 @@ class LoaderTexts {
   [[nodiscard]] LoaderError handle_reason(std::size_t position) const;
 
  private:
+  [[nodiscard]] const Inode& inode_at(EntryIndex entry) const { return in_.state.inodes[entry]; }
   [[nodiscard]] std::string raw_path(EntryIndex entry) const;
   [[nodiscard]] std::string loader_view(std::string_view real) const;
   [[nodiscard]] LoaderError opening_failed(EntryIndex entry) const;

@@ -123,8 +123,8 @@ void Rules::judge_orphans() {
   }
   std::ranges::sort(ids);
   const auto twice = [&](HandleId id) {
-    const auto range = std::ranges::equal_range(ids, id);
-    return range.size() > 1;
+    const auto first = std::lower_bound(ids.begin(), ids.end(), id);
+    return std::next(first) != ids.end() && *std::next(first) == id;
   };
   HandleId last_told = 0;
   bool told = false;

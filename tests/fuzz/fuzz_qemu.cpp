@@ -35,8 +35,7 @@ void check_chunks(Bytes file, const SnapshotDevice& device) {
 void fuzz_qemu(Bytes input) {
   test::MemoryCalls calls{as_text(input)};
   std::optional<ContainerKind> recognised;
-  const auto opened =
-      open_snapshot(calls, std::string(test::MemoryCalls::kPath), {}, recognised);
+  const auto opened = open_snapshot(calls, std::string(test::MemoryCalls::kPath), {}, recognised);
   if (!opened) {
     VFSMEND_CHECK(!opened.error().text.empty());
     return;

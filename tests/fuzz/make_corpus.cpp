@@ -27,7 +27,8 @@ void states(const std::filesystem::path& out) {
   write(out / "v1-never-mounted", std::string("\0\0\2\0\0\0\0\0\0", 9));
   write(out / "cube-filter-inode",
         std::string("\0\3\1\4\0\0\2\3\1\1\x09hostdir-0\x0f/d/rw/hostdir-0\0\xac\2\2\1\2\x05"
-                    "a.txt\0\0\xad\2\1\0\xac\2\0\x84\x80\4\1\0\0\0\1", 66));
+                    "a.txt\0\0\xad\2\1\0\xac\2\0\x84\x80\4\1\0\0\0\1",
+                    66));
   write(out / "trailing-bytes", kNeverMounted + "x");
   write(out / "count-bomb", "\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
 }
@@ -41,11 +42,14 @@ void directories(const std::filesystem::path& out) {
   write(out / "cube-two-devices",
         cube_state_json({{.id = "virtio_ro", .state = "[]"}, {.state = "[1, 2 ,\n255]"}}));
   write(out / "cube-torn", cube_state_json({{.state = never_mounted}}).substr(0, 500));
-  write(out / "cube-twice", cube_state_json({{.state = "[1],\"back_state\":[2]"}, {.state = "null"}}));
+  write(out / "cube-twice",
+        cube_state_json({{.state = "[1],\"back_state\":[2]"}, {.state = "null"}}));
   const std::string ch_config = config_json({fs_json("_fs1", "myfs", "")});
   write(out / "cloud-hypervisor",
         ch_config + nul +
-            ch_state_json({{.id = "_fs1", .tag = "myfs", .state = never_mounted,
+            ch_state_json({{.id = "_fs1",
+                            .tag = "myfs",
+                            .state = never_mounted,
                             .before = ",\"vu_num_queues\":2,\"vring_bases\":[4,5]"}}));
   write(out / "cloud-hypervisor-null",
         ch_state_json({{.id = "_fs1", .state = "null", .before = ",\"vring_bases\":null"}}));
@@ -64,13 +68,15 @@ void files(const std::filesystem::path& out) {
   file.footers = true;
   write(out / "without-vmdesc", qemu_file(file));
   file.vmdesc = true;
-  file.devices.push_back({.idstr = "0000:00:02.0/vhost-user-fs", .tag = "", .section_id = 40,
-                          .has_backend = false});
+  file.devices.push_back(
+      {.idstr = "0000:00:02.0/vhost-user-fs", .tag = "", .section_id = 40, .has_backend = false});
   file.memory = "guest memory";
   write(out / "two-devices", qemu_file(file));
   write(out / "torn", qemu_file(file).substr(0, 900));
-  file.head_extra = std::string("\x05\x1a" "configuration/capabilities") + big_endian32(1) +
-                    big_endian32(1) + counted("mapped-ram");
+  file.head_extra = std::string(
+                        "\x05\x1a"
+                        "configuration/capabilities") +
+                    big_endian32(1) + big_endian32(1) + counted("mapped-ram");
   write(out / "mapped-ram", qemu_file(file));
   std::string libvirt = "LibvirtQemudSave" + little_endian32(2) + little_endian32(100);
   libvirt.resize(200);

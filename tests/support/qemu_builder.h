@@ -82,15 +82,17 @@ inline std::string other_section(std::uint32_t id, std::string_view name, bool f
 inline std::string described(const QemuDevice& device) {
   std::string backend;
   if (device.has_backend) {
-    backend = fmt::format(", \"subsections\": [{{\"vmsd_name\": \"vhost-user-fs-backend\", "
-                          "\"version\": 0, \"fields\": [{{\"name\": \"back-end\", \"type\": "
-                          "\"virtio-fs back-end state\", \"size\": {}}}]}}]",
-                          qemu_chunks(device).size());
+    backend = fmt::format(
+        ", \"subsections\": [{{\"vmsd_name\": \"vhost-user-fs-backend\", "
+        "\"version\": 0, \"fields\": [{{\"name\": \"back-end\", \"type\": "
+        "\"virtio-fs back-end state\", \"size\": {}}}]}}]",
+        qemu_chunks(device).size());
   }
-  return fmt::format("{{\"name\": \"{}\", \"instance_id\": 0, \"vmsd_name\": \"vhost-user-fs\", "
-                     "\"version\": 0, \"fields\": [{{\"name\": \"virtio\", \"type\": \"virtio\", "
-                     "\"size\": {}}}]{}}}",
-                     device.idstr, qemu_fields(device).size(), backend);
+  return fmt::format(
+      "{{\"name\": \"{}\", \"instance_id\": 0, \"vmsd_name\": \"vhost-user-fs\", "
+      "\"version\": 0, \"fields\": [{{\"name\": \"virtio\", \"type\": \"virtio\", "
+      "\"size\": {}}}]{}}}",
+      device.idstr, qemu_fields(device).size(), backend);
 }
 
 inline std::string qemu_head(const QemuFile& file) {

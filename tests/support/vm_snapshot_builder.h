@@ -50,12 +50,14 @@ inline std::string device_text(const DeviceSpec& spec, std::string_view state_ke
   std::copy(spec.tag.begin(), spec.tag.end(), tag.begin());
   const std::string state =
       spec.state.empty() ? "" : fmt::format(",\"{}\":{}", state_key, spec.state);
-  return fmt::format("{{\"avail_features\":18446744073709551615,\"acked_features\":5704253440,"
-                     "\"config\":{{\"tag\":{},\"num_request_queues\":1}}{}{}}}",
-                     json_numbers(tag), spec.before, state);
+  return fmt::format(
+      "{{\"avail_features\":18446744073709551615,\"acked_features\":5704253440,"
+      "\"config\":{{\"tag\":{},\"num_request_queues\":1}}{}{}}}",
+      json_numbers(tag), spec.before, state);
 }
 
-inline std::string cube_node(std::string_view id, std::string_view children, std::string_view text) {
+inline std::string cube_node(std::string_view id, std::string_view children,
+                             std::string_view text) {
   const std::string section = std::string(id) + "-section";
   const std::string data =
       text.empty() ? ""
@@ -66,16 +68,16 @@ inline std::string cube_node(std::string_view id, std::string_view children, std
 }
 
 inline std::string cube_state_json(const std::vector<DeviceSpec>& devices) {
-  std::string nodes = "\"_disk0\":" + cube_node("_disk0", "", R"({"disk_path":"/d","paused":true})");
+  std::string nodes =
+      "\"_disk0\":" + cube_node("_disk0", "", R"({"disk_path":"/d","paused":true})");
   for (const DeviceSpec& spec : devices) {
     nodes += fmt::format(",{}:{}", json_string(spec.id),
                          cube_node(spec.id, "", device_text(spec, "back_state")));
   }
   const std::string manager = cube_node("device-manager", nodes, R"({"device_tree":{}})");
   const std::string memory = cube_node("memory-manager", "", R"({"regions":[1,2,{"a":"b"}]})");
-  const std::string root =
-      cube_node("vm", fmt::format("\"memory-manager\":{},\"device-manager\":{}", memory, manager),
-                "");
+  const std::string root = cube_node(
+      "vm", fmt::format("\"memory-manager\":{},\"device-manager\":{}", memory, manager), "");
   return root.substr(0, root.size() - 1) + ",\"metadata\":{\"snapshot_type\":\"full\"}}";
 }
 
@@ -90,23 +92,24 @@ inline std::string ch_state_json(const std::vector<DeviceSpec>& devices) {
     nodes += fmt::format(",{}:{}", json_string(spec.id),
                          ch_node("", device_text(spec, "backend_state")));
   }
-  return ch_node(fmt::format("\"memory-manager\":{},\"device-manager\":{}",
-                             ch_node("", R"({"regions":[]})"),
-                             ch_node(nodes, R"({"device_tree":{}})")),
-                 "");
+  return ch_node(
+      fmt::format("\"memory-manager\":{},\"device-manager\":{}", ch_node("", R"({"regions":[]})"),
+                  ch_node(nodes, R"({"device_tree":{}})")),
+      "");
 }
 
 // One element of config.json's "fs". `backend` is the value of backendfs_config; "" for no key.
 inline std::string fs_json(std::string_view id, std::string_view tag, std::string_view backend) {
-  return fmt::format("{{\"tag\":{},\"socket\":\"/run/s\",\"num_queues\":1,\"queue_size\":1024,"
-                     "\"id\":{},\"pci_segment\":0{}{}}}",
-                     json_string(tag), json_string(id), backend.empty() ? "" : ",\"backendfs_config\":",
-                     backend);
+  return fmt::format(
+      "{{\"tag\":{},\"socket\":\"/run/s\",\"num_queues\":1,\"queue_size\":1024,"
+      "\"id\":{},\"pci_segment\":0{}{}}}",
+      json_string(tag), json_string(id), backend.empty() ? "" : ",\"backendfs_config\":", backend);
 }
 
 inline std::string config_json(const std::vector<std::string>& fs) {
-  return fmt::format("{{\"cpus\":{{\"boot_vcpus\":2}},\"fs\":[{}],\"rng\":{{\"src\":\"/dev/urandom\"}}}}",
-                     fmt::join(fs, ","));
+  return fmt::format(
+      "{{\"cpus\":{{\"boot_vcpus\":2}},\"fs\":[{}],\"rng\":{{\"src\":\"/dev/urandom\"}}}}",
+      fmt::join(fs, ","));
 }
 
 }  // namespace vfsmend::test

@@ -38,8 +38,8 @@ TEST(ByteArray, BlanksMayStandAnywhereBetween) {
 }
 
 TEST(ByteArray, RefusesEverythingElse) {
-  for (const char* value : {"256", "1000", "00", "01", "-1", "1.0", "1e1", "null", "\\\"1\\\"", "[1]",
-                            "", "+1", "0x1", "1 2", "99999999999999999999"}) {
+  for (const char* value : {"256", "1000", "00", "01", "-1", "1.0", "1e1", "null", "\\\"1\\\"",
+                            "[1]", "", "+1", "0x1", "1 2", "99999999999999999999"}) {
     for (const char* format : {"{}]", "7,{}]", "{},7]", "7,8,9,10,11,{},12,13]"}) {
       const std::string text = fmt::format(fmt::runtime(format), value);
       if (text == "]") continue;  // the empty array
@@ -48,8 +48,9 @@ TEST(ByteArray, RefusesEverythingElse) {
   }
   EXPECT_EQ(error_of("1,2,256,3]"), "byte 4: expected a number from 0 to 255 (element 2)");
   EXPECT_EQ(error_of("1,2;3]"), "byte 3: expected ',' or ']' (element 2)");
-  EXPECT_EQ(error_of("1,"), "byte 2: the JSON text in the string ends here; expected a number from "
-                            "0 to 255 (element 1)");
+  EXPECT_EQ(error_of("1,"),
+            "byte 2: the JSON text in the string ends here; expected a number from "
+            "0 to 255 (element 1)");
 }
 
 // Every length around the window's size, and a truncation at every place of a short one.

@@ -27,7 +27,9 @@ TEST(CloudHypervisor, ReadsAStateAndItsPlace) {
   const TempDir dir;
   dir.write("config.json", config_json({fs_json("_fs1", "myfs", "")}));
   dir.write("state.json",
-            ch_state_json({{.id = "_fs1", .tag = "myfs", .state = "[1,0,2]",
+            ch_state_json({{.id = "_fs1",
+                            .tag = "myfs",
+                            .state = "[1,0,2]",
                             .before = ",\"vu_num_queues\":2,\"vring_bases\":[4,65535]"}}));
   const Opened opened = open_path(dir.path());
   ASSERT_TRUE(opened.ok()) << opened.text();
@@ -42,16 +44,19 @@ TEST(CloudHypervisor, ReadsAStateAndItsPlace) {
 }
 
 TEST(CloudHypervisor, BothOrNeither) {
-  const Opened neither = open_devices({{.id = "_fs1", .state = "null", .before = ",\"vring_bases\":null"}});
+  const Opened neither =
+      open_devices({{.id = "_fs1", .state = "null", .before = ",\"vring_bases\":null"}});
   ASSERT_TRUE(neither.ok()) << neither.text();
   EXPECT_FALSE(neither.device().state);
   EXPECT_THAT(neither.device().notes, IsEmpty());
 
-  const Opened one = open_devices({{.id = "_fs1", .state = "[1]", .before = ",\"vring_bases\":null"}});
+  const Opened one =
+      open_devices({{.id = "_fs1", .state = "[1]", .before = ",\"vring_bases\":null"}});
   ASSERT_TRUE(one.ok()) << one.text();
   EXPECT_THAT(one.device().notes, ElementsAre(HasSubstr("InconsistentBackendState")));
 
-  const Opened other = open_devices({{.id = "_fs1", .state = "null", .before = ",\"vring_bases\":[1]"}});
+  const Opened other =
+      open_devices({{.id = "_fs1", .state = "null", .before = ",\"vring_bases\":[1]"}});
   ASSERT_TRUE(other.ok()) << other.text();
   EXPECT_THAT(other.device().notes, ElementsAre(HasSubstr("vring_bases without backend_state")));
 }
@@ -64,8 +69,10 @@ TEST(CloudHypervisor, NotesACountOfBasesThatTheRestoreRefuses) {
 }
 
 TEST(CloudHypervisor, NotesTheLostFeatureBit) {
-  const Opened opened = open_devices(
-      {{.id = "_fs1", .state = "[1]", .before = ",\"vring_bases\":[1],\"acked_features\":4294967296"}});
+  const Opened opened =
+      open_devices({{.id = "_fs1",
+                     .state = "[1]",
+                     .before = ",\"vring_bases\":[1],\"acked_features\":4294967296"}});
   ASSERT_TRUE(opened.ok()) << opened.text();
   EXPECT_THAT(opened.device().notes, ElementsAre(HasSubstr("bit 26")));
 }

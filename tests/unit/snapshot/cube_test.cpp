@@ -19,8 +19,8 @@ TEST(Cube, ReadsDevicesTagsOptionsAndThePlaceOfTheState) {
   const TempDir dir;
   dir.write("config.json", config_json({fs_json("virtio_rw", "virtio_rw", kBackend)}));
   const std::string state =
-      dir.write("state.json", cube_state_json({{.id = "virtio_rw", .tag = "inner",
-                                                .state = "[0,17,255,9]"}}));
+      dir.write("state.json",
+                cube_state_json({{.id = "virtio_rw", .tag = "inner", .state = "[0,17,255,9]"}}));
   const Opened opened = open_path(dir.path());
   ASSERT_TRUE(opened.ok()) << opened.text();
   EXPECT_EQ(opened.recognised, ContainerKind::kCube);
@@ -58,11 +58,12 @@ TEST(Cube, OptionsThatAreNotThereHaveTheirDefaults) {
 TEST(Cube, ReadsAllOptions) {
   const TempDir dir;
   dir.write("config.json",
-            config_json({fs_json("d", "d", R"({"shared_dir":"/s","thread_pool_size":4,"xattr":true,)"
-                                           R"("posix_acl":true,"xattrmap":null,"announce_submounts":)"
-                                           R"(true,"writeback":true,"allow_direct_io":true,)"
-                                           R"("rlimit_nofile":1024,"remap_filter":true,)"
-                                           R"("allowed_dirs":["/a","/b"],"unknown":{"x":[1]}})")}));
+            config_json({fs_json("d", "d",
+                                 R"({"shared_dir":"/s","thread_pool_size":4,"xattr":true,)"
+                                 R"("posix_acl":true,"xattrmap":null,"announce_submounts":)"
+                                 R"(true,"writeback":true,"allow_direct_io":true,)"
+                                 R"("rlimit_nofile":1024,"remap_filter":true,)"
+                                 R"("allowed_dirs":["/a","/b"],"unknown":{"x":[1]}})")}));
   dir.write("state.json", cube_state_json({{.id = "d"}}));
   const Opened opened = open_path(dir.path());
   ASSERT_TRUE(opened.ok()) << opened.text();
@@ -75,9 +76,8 @@ TEST(Cube, ReadsAllOptions) {
 }
 
 TEST(Cube, AbsentNullAndEmptyStatesAreToldApart) {
-  for (const auto& [text, has_state] :
-       {std::pair("", false), std::pair("null", false), std::pair("[]", true),
-        std::pair("[ ]", true)}) {
+  for (const auto& [text, has_state] : {std::pair("", false), std::pair("null", false),
+                                        std::pair("[]", true), std::pair("[ ]", true)}) {
     const TempDir dir;
     dir.write("config.json", config_json({fs_json("virtio_rw", "virtio_rw", kBackend)}));
     dir.write("state.json", cube_state_json({{.state = text}}));
@@ -126,15 +126,17 @@ TEST(Cube, ReadsThePackageLayout) {
   ASSERT_TRUE(opened.ok()) << opened.text();
   EXPECT_EQ(opened.device().state, bytes_of({5}));
   EXPECT_EQ(opened.device().span.file, dir / "snapshot/state.json");
-  EXPECT_THAT(opened.result->not_read, ElementsAre(dir / "snapshot/memory.dev", dir / "metadata.json",
-                                                   dir / "sandbox_spec.json"));
+  EXPECT_THAT(
+      opened.result->not_read,
+      ElementsAre(dir / "snapshot/memory.dev", dir / "metadata.json", dir / "sandbox_spec.json"));
 }
 
 TEST(Cube, TheLastOfTwoEqualKeysCounts) {
   const TempDir dir;
   dir.write("config.json", config_json({fs_json("virtio_rw", "virtio_rw", kBackend)}));
-  dir.write("state.json", cube_state_json({{.state = "[1,2,3],\"back_state\":[4]"},
-                                           {.id = "virtio_rw", .state = "[7],\"back_state\":[8]"}}));
+  dir.write("state.json",
+            cube_state_json({{.state = "[1,2,3],\"back_state\":[4]"},
+                             {.id = "virtio_rw", .state = "[7],\"back_state\":[8]"}}));
   const Opened opened = open_path(dir.path());
   ASSERT_TRUE(opened.ok()) << opened.text();
   ASSERT_EQ(opened.result->devices.size(), 1U);
@@ -171,7 +173,8 @@ TEST(Cube, WhatItDoesNotKnowIsNotCalledDamaged) {
   EXPECT_THAT(text_for(R"({"cache":4})", "[]"), HasSubstr("cache is not 0, 1, 2 or 3"));
   EXPECT_THAT(text_for(R"({"shared_dir":5})", "[]"), HasSubstr("shared_dir is not a string"));
   EXPECT_THAT(text_for(R"({"writeback":1})", "[]"), HasSubstr("writeback is not true or false"));
-  EXPECT_THAT(text_for(R"({"allowed_dirs":"/a"})", "[]"), HasSubstr("allowed_dirs is not an array"));
+  EXPECT_THAT(text_for(R"({"allowed_dirs":"/a"})", "[]"),
+              HasSubstr("allowed_dirs is not an array"));
   EXPECT_THAT(text_for("[]", "[]"), HasSubstr("backendfs_config is not an object"));
   EXPECT_THAT(text_for("{}", "\"AQID\""), HasSubstr("back_state is not an array"));
   EXPECT_EQ(text_for(R"({"shared_dir":null,"cache":null})", "[]"), "");
@@ -190,7 +193,8 @@ TEST(Cube, TellsATornStateFromCubesAndOthers) {
   ASSERT_FALSE(opened.ok());
   EXPECT_EQ(opened.code(), ErrorCode::kFormat);
   EXPECT_EQ(opened.recognised, ContainerKind::kCube);
-  EXPECT_EQ(opened.text(), (dir / "state.json") + ": byte 0: the text ends here; expected a JSON value");
+  EXPECT_EQ(opened.text(),
+            (dir / "state.json") + ": byte 0: the text ends here; expected a JSON value");
 }
 
 TEST(Cube, AMissingStateIsASystemErrorWhereConfigTellsWhoseItIs) {
@@ -216,10 +220,11 @@ TEST(Cube, ReadsWithoutAConfig) {
 class Overlay : public testing::Test {
  protected:
   Opened open_with(const std::string& overlay) {
-    dir_.write("config.json", config_json({fs_json("virtio_rw", "virtio_rw",
-                                                   R"({"shared_dir":"/old","cache":0,"read_only":false,)"
-                                                   R"("allowed_dirs":["/x"]})"),
-                                           fs_json("plain", "plain", "")}));
+    dir_.write("config.json",
+               config_json({fs_json("virtio_rw", "virtio_rw",
+                                    R"({"shared_dir":"/old","cache":0,"read_only":false,)"
+                                    R"("allowed_dirs":["/x"]})"),
+                            fs_json("plain", "plain", "")}));
     dir_.write("state.json", cube_state_json({{.state = "[1]"}}));
     return open_path(dir_.path(), {.overlay_file = dir_.write("overlay", overlay)});
   }

@@ -16,7 +16,8 @@ namespace {
 
 using Files = std::map<std::string, std::string_view>;
 
-void expect_sound(const Opened& opened, const std::function<std::size_t(const std::string&)>& size_of) {
+void expect_sound(const Opened& opened,
+                  const std::function<std::size_t(const std::string&)>& size_of) {
   if (opened.ok()) {
     for (const SnapshotDevice& device : opened.result->devices) {
       if (!device.state) continue;
@@ -66,7 +67,9 @@ TEST(Damage, OfACubeDirectory) {
 
 TEST(Damage, OfACloudHypervisorDirectory) {
   damage_directory(config_json({fs_json("_fs1", "myfs", "")}),
-                   ch_state_json({{.id = "_fs1", .tag = "myfs", .state = "[1,0,2,0,0,0,0,0,255,0]",
+                   ch_state_json({{.id = "_fs1",
+                                   .tag = "myfs",
+                                   .state = "[1,0,2,0,0,0,0,0,255,0]",
                                    .before = ",\"vu_num_queues\":2,\"vring_bases\":[4,5]"}}),
                    ContainerKind::kCloudHypervisor);
 }
@@ -104,8 +107,10 @@ TEST(Damage, OfAQemuStream) {
 // The device's section of a real stream, and what lies around it.
 TEST(Damage, OfARealQemuStreamAtSampledPlaces) {
   const TempDir dir;
-  const std::string command = "gzip -dc '" VFSMEND_SOURCE_DIR "/fixtures/samples/qemu/"
-                              "qemu10-x-ignore-shared.qemustate.gz' > '" + (dir / "s") + "'";
+  const std::string command = "gzip -dc '" VFSMEND_SOURCE_DIR
+                              "/fixtures/samples/qemu/"
+                              "qemu10-x-ignore-shared.qemustate.gz' > '" +
+                              (dir / "s") + "'";
   ASSERT_EQ(std::system(command.c_str()), 0);
   std::string bytes = read_text(dir / "s");
   constexpr std::size_t kPlaces = 4096;

@@ -21,8 +21,8 @@ std::string libvirt_save(std::uint32_t format, bool swapped, std::uint32_t data_
   const auto number = [&](std::uint32_t n) {
     return swapped ? big_endian32(n) : little_endian32(n);
   };
-  std::string out = "LibvirtQemudSave" + number(2) + number(data_len) + number(1) +
-                    number(format) + number(900);
+  std::string out =
+      "LibvirtQemudSave" + number(2) + number(data_len) + number(1) + number(format) + number(900);
   out.resize(92 + data_len);
   return out + "QEVM";
 }
@@ -36,8 +36,9 @@ TEST(Foreign, LibvirtSaveFilesSayWhereTheStreamIs) {
     EXPECT_THAT(opened.text(), HasSubstr("begins at byte 1092, format 0 (raw)"));
     EXPECT_THAT(opened.text(), HasSubstr("`tail -c +1093 FILE > STREAM`"));
   }
-  EXPECT_THAT(open_bytes(libvirt_save(5, false)).text(),
-              HasSubstr("format 5 (zstd): take it out with `tail -c +1093 FILE | zstd -dc > STREAM`"));
+  EXPECT_THAT(
+      open_bytes(libvirt_save(5, false)).text(),
+      HasSubstr("format 5 (zstd): take it out with `tail -c +1093 FILE | zstd -dc > STREAM`"));
   EXPECT_THAT(open_bytes(libvirt_save(6, false)).text(), HasSubstr("sparse"));
   EXPECT_THAT(open_bytes(libvirt_save(7, false)).text(), HasSubstr("unknown format 7"));
 }
@@ -52,7 +53,9 @@ TEST(Foreign, AnUnfinishedLibvirtSaveIsNamed) {
   EXPECT_THAT(open_bytes("LibvirtQemudSave").text(), HasSubstr("never finished"));
 }
 
-std::string big_endian64(std::uint64_t n) { return big_endian32(n >> 32) + big_endian32(n); }
+std::string big_endian64(std::uint64_t n) {
+  return big_endian32(n >> 32) + big_endian32(n);
+}
 
 std::string qcow2_entry(const std::string& name, std::uint64_t vm_size, bool large) {
   const std::string extra =
@@ -76,8 +79,8 @@ std::string qcow2(const std::vector<std::string>& entries) {
 
 TEST(Foreign, AVmStateInAQcow2ImageIsNamed) {
   for (const bool large : {false, true}) {
-    const Opened opened =
-        open_bytes(qcow2({qcow2_entry("disk-only", 0, large), qcow2_entry("before", 77777, large)}));
+    const Opened opened = open_bytes(
+        qcow2({qcow2_entry("disk-only", 0, large), qcow2_entry("before", 77777, large)}));
     ASSERT_FALSE(opened.ok());
     EXPECT_EQ(opened.code(), ErrorCode::kUnsupported);
     EXPECT_EQ(opened.recognised, ContainerKind::kQemu);

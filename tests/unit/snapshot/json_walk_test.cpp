@@ -24,13 +24,18 @@ class Recorder final : public JsonVisitor {
   void scalar(const JsonPath& path, const JsonScalar& value) override {
     raw = value.raw;
     switch (value.kind) {
-      case JsonKind::kNull: return told.push_back(path.text() + " null");
-      case JsonKind::kBool: return told.push_back(path.text() + (value.boolean ? " true" : " false"));
+      case JsonKind::kNull:
+        return told.push_back(path.text() + " null");
+      case JsonKind::kBool:
+        return told.push_back(path.text() + (value.boolean ? " true" : " false"));
       case JsonKind::kNumber:
-        return told.push_back(path.text() + (value.whole ? fmt::format(" {}", value.number) : " number"));
+        return told.push_back(path.text() +
+                              (value.whole ? fmt::format(" {}", value.number) : " number"));
       case JsonKind::kString:
-        return told.push_back(path.text() + (value.is_long ? " long" : " '" + std::string(value.text) + "'"));
-      default: told.emplace_back("?");
+        return told.push_back(path.text() +
+                              (value.is_long ? " long" : " '" + std::string(value.text) + "'"));
+      default:
+        told.emplace_back("?");
     }
   }
   void bytes(const JsonPath& path, ByteArray&& array) override {
@@ -126,7 +131,8 @@ TEST(JsonWalk, SaysWhereAndWhatWasExpected) {
   EXPECT_EQ(error_of("[1"), "byte 2: the text ends here; expected ',' or ']'");
   EXPECT_EQ(error_of("[1,]"), "byte 3: expected a value");
   EXPECT_EQ(error_of("[\"abc"), "byte 5: the text ends here; expected '\"'");
-  EXPECT_EQ(error_of("[\"" + std::string(9000, 'a')), "byte 9002: the text ends here; expected '\"'");
+  EXPECT_EQ(error_of("[\"" + std::string(9000, 'a')),
+            "byte 9002: the text ends here; expected '\"'");
   EXPECT_EQ(error_of("{} x"), "byte 3: expected nothing behind the value");
   EXPECT_EQ(error_of("[\"\\q\"]"), "byte 2: expected a valid escape");
   EXPECT_EQ(error_of("[\"\xff\"]"), "byte 2: expected UTF-8");
@@ -192,8 +198,9 @@ TEST(JsonWalkString, BytesAreTakenWithTheirPlace) {
   EXPECT_THAT(recorder.told, ElementsAre(" {", "bytes [", "bytes 3 bytes", "bytes end 0", "b [",
                                          "b[0] 1", "b end 1", " end 0"));
   EXPECT_EQ(inner.substr(recorder.span.begin - 1, recorder.span.size()), "0, 7,255");
-  EXPECT_EQ(error_of_inner(R"({\"bytes\":[1,2)"),
-            "bytes: byte 16: the JSON text in the string ends here; expected ',' or ']' (element 2)");
+  EXPECT_EQ(
+      error_of_inner(R"({\"bytes\":[1,2)"),
+      "bytes: byte 16: the JSON text in the string ends here; expected ',' or ']' (element 2)");
   EXPECT_EQ(error_of_inner(R"({\"bytes\":[1,\"x\"]})"),
             "bytes: byte 15: expected a number from 0 to 255 (element 1)");
 }

@@ -39,9 +39,8 @@ Opened open_file(const std::string& bytes) {
 
 TEST(Qemu, FindsADeviceItsTagAndThePlaceOfItsChunks) {
   const TempDir dir;
-  const std::string path =
-      dir.write("stream", qemu_file({.memory = "memory",
-                                     .devices = {{.state = kNeverMounted, .chunk = 4}}}));
+  const std::string path = dir.write(
+      "stream", qemu_file({.memory = "memory", .devices = {{.state = kNeverMounted, .chunk = 4}}}));
   const Opened opened = open_path(path);
   ASSERT_TRUE(opened.ok()) << opened.text();
   EXPECT_EQ(opened.recognised, ContainerKind::kQemu);
@@ -54,11 +53,15 @@ TEST(Qemu, FindsADeviceItsTagAndThePlaceOfItsChunks) {
 }
 
 TEST(Qemu, FindsSeveralDevicesInTheOrderOfTheStream) {
-  QemuFile file{.devices = {
-      {.idstr = "0000:00:02.0:00.0/vhost-user-fs", .tag = "b", .state = state_of(300'000),
-       .chunk = 1000, .section_id = 12},
-      {.idstr = "0000:00:01.0/vhost-user-fs", .tag = "", .state = state_of(5),
-       .section_id = 13}}};
+  QemuFile file{.devices = {{.idstr = "0000:00:02.0:00.0/vhost-user-fs",
+                             .tag = "b",
+                             .state = state_of(300'000),
+                             .chunk = 1000,
+                             .section_id = 12},
+                            {.idstr = "0000:00:01.0/vhost-user-fs",
+                             .tag = "",
+                             .state = state_of(5),
+                             .section_id = 13}}};
   for (const bool vmdesc : {true, false}) {
     for (const bool footers : {true, false}) {
       file.vmdesc = vmdesc;
@@ -94,16 +97,14 @@ TEST(Qemu, GuestMemoryMayHoldTheSameBytes) {
 
 TEST(Qemu, TakesStatesThatAreDamagedThemselves) {
   for (const std::string& state : {kNeverMounted + "tail", std::string("\xff\xff no state")}) {
-    const Opened opened = open_file(
-        qemu_file({.devices = {{.state = state}}}));
+    const Opened opened = open_file(qemu_file({.devices = {{.state = state}}}));
     ASSERT_TRUE(opened.ok()) << opened.text();
     EXPECT_EQ(as_text(*opened.device().state), state);
   }
 }
 
 TEST(Qemu, AnEmptyChunkListIsAnEmptyState) {
-  const Opened opened =
-      open_file(qemu_file({.devices = {{.state = ""}}}));
+  const Opened opened = open_file(qemu_file({.devices = {{.state = ""}}}));
   ASSERT_TRUE(opened.ok()) << opened.text();
   ASSERT_TRUE(opened.device().state);
   EXPECT_THAT(*opened.device().state, IsEmpty());
@@ -111,8 +112,7 @@ TEST(Qemu, AnEmptyChunkListIsAnEmptyState) {
 }
 
 TEST(Qemu, ADeviceWithoutABackEndStateIsTold) {
-  const Opened opened = open_file(
-      qemu_file({.devices = {{.has_backend = false}}}));
+  const Opened opened = open_file(qemu_file({.devices = {{.has_backend = false}}}));
   ASSERT_TRUE(opened.ok()) << opened.text();
   ASSERT_THAT(opened.result->devices, SizeIs(1));
   EXPECT_FALSE(opened.device().state);
@@ -173,8 +173,7 @@ TEST(Qemu, WithoutVmdescAndDeviceItMayBeWholeOrTorn) {
 }
 
 TEST(Qemu, ATornFileIsAFormatError) {
-  const std::string whole =
-      qemu_file({.devices = {{.state = state_of(5000)}}});
+  const std::string whole = qemu_file({.devices = {{.state = state_of(5000)}}});
   const Opened opened = open_file(whole.substr(0, whole.find("xxxxx") + 100));
   ASSERT_FALSE(opened.ok());
   EXPECT_EQ(opened.code(), ErrorCode::kFormat);
@@ -182,7 +181,9 @@ TEST(Qemu, ATornFileIsAFormatError) {
 }
 
 TEST(Qemu, RefusesMappedRamWithAdvice) {
-  const std::string capabilities = std::string("\x05\x1a" "configuration/capabilities") +
+  const std::string capabilities = std::string(
+                                       "\x05\x1a"
+                                       "configuration/capabilities") +
                                    big_endian32(1) + big_endian32(1) + counted("mapped-ram");
   const Opened opened = open_file(qemu_file({.head_extra = capabilities}));
   ASSERT_FALSE(opened.ok());

@@ -79,7 +79,8 @@ TEST(Samples, AQemuStreamOfALinuxGuest) {
 
 TEST(Samples, AStreamWithoutItsVmdescGivesTheSame) {
   const TempDir dir;
-  for (const char* name : {"qemu10-unstarted-guest.qemustate", "qemu10-x-ignore-shared.qemustate"}) {
+  for (const char* name :
+       {"qemu10-unstarted-guest.qemustate", "qemu10-x-ignore-shared.qemustate"}) {
     const std::string path = unpacked(dir, name);
     const Opened whole = open_path(path);
     ASSERT_TRUE(whole.ok()) << whole.text();
