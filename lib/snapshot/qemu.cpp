@@ -153,7 +153,8 @@ Result<std::vector<SnapshotDevice>> read_undescribed(ByteSource& source, const s
   VFSMEND_TRY_ASSIGN(const ByteVector last, read_part(source, source.size() - 1, 1));
   const bool torn = last[0] != 0 || !search.misfit().empty();
   return fail(torn ? ErrorCode::kFormat : ErrorCode::kUnsupported,
-              fmt::format("byte {}: {} ({}), and no vhost-user-fs section in the {} MiB before it{}",
+              fmt::format("byte {}: {} ({}), and no vhost-user-fs section in the {} MiB before "
+                          "it{}",
                           source.size(), why_not, torn ? "torn" : "suppress-vmdesc, or torn",
                           kSearchSize >> 20, misfit_text(search)));
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <ostream>
 #include <string_view>
 
 #include "base/bytes.h"
@@ -20,6 +21,8 @@ void fuzz_qemu(Bytes input);
 struct Target {
   std::string_view name;  // of the corpus folder too
   void (*run)(Bytes input);
+  // For the names of the replay's tests.
+  friend std::ostream& operator<<(std::ostream& out, const Target& t) { return out << t.name; }
 };
 inline constexpr std::array kTargets = {
     Target{"fuzz_state", fuzz_state},
