@@ -3,6 +3,7 @@
 find_package(Boost 1.74 REQUIRED COMPONENTS program_options)
 find_package(fmt REQUIRED)
 find_package(RapidJSON REQUIRED)
+find_package(Threads REQUIRED)
 find_path(TL_EXPECTED_INCLUDE_DIR tl/expected.hpp REQUIRED)
 if(VFSMEND_TESTS)
   find_package(GTest REQUIRED)

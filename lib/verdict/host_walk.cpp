@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <memory>
+#include <mutex>
 
 #include "sys/fd_path.h"
 #include "sys/object_handle.h"
 #include "verdict/lookup.h"
 #include "verdict/mount_paths.h"
+#include "verdict/walk_pool.h"
 #include "verdict/walk_tree.h"
 
 namespace vfsmend {
@@ -16,17 +19,15 @@ namespace {
 constexpr unsigned kStatMask = STATX_BASIC_STATS | STATX_MNT_ID;
 constexpr int kStatFlags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
 
-// A directory in hand, below which the walk goes on.
-struct Place {
-  sys::UniqueFd fd;
-  Zone zone = Zone::kShare;
-  bool searchable = true;  // the daemon may open names in it
-};
+using SharedPlace = std::shared_ptr<const Place>;
 
+// Two threads may be at work, never on the same entry: what they share beyond that is guarded.
 class Walk {
  public:
   explicit Walk(const WalkInput& in)
-      : in_(in), tree_(in.state, in.index, in.order) {
+      : in_(in),
+        tree_(in.state, in.index, in.order),
+        pool_(in.state.inodes.size(), [this](const Batch& batch) { visit(batch); }) {
     out_.nodes.resize(in.state.inodes.size());
     out_.handles.resize(in.state.handles.size());
   }
@@ -38,7 +39,10 @@ class Walk {
     if (mounts.hangs) {
       look_at_root(in_.order.taken.front());  // the only inode that comes before the mount paths
     } else {
-      for (const EntryIndex start : tree_.starts()) descend(start, mounts);
+      for (const EntryIndex start : tree_.starts()) {
+        descend(start, look_at_start(start, mounts));
+      }
+      pool_.finish();
       mark_stubs();
     }
     look_at_handles();
@@ -48,34 +52,62 @@ class Walk {
  private:
   struct Frame {
     EntryIndex entry;
-    Place place;
+    SharedPlace place;
     std::size_t next = 0;  // of the children that have children
   };
 
-  // Entries without a parent: the root, lost ones, and those located by handle.
-  void descend(EntryIndex start, const MountPaths& mounts) {
+  void visit(const Batch& batch) {
+    for (const EntryIndex child : batch.children) descend(child, look_at(child, *batch.place));
+  }
+
+  // All that is below `entry`, which lies at `place`.
+  void descend(EntryIndex entry, Place place) {
     std::vector<Frame> stack;
-    enter(stack, start, look_at_start(start, mounts));
+    enter(stack, entry, std::move(place));
     while (!stack.empty()) {
       Frame& top = stack.back();
-      const auto branches = tree_.branches(top.entry);
-      if (top.next == branches.size()) {
+      const auto branches = tree_.branches(top.entry).subspan(top.next);
+      if (branches.empty()) {
         stack.pop_back();
         continue;
       }
-      const EntryIndex child = branches[top.next++];
-      Place place = look_at(child, top.place);
-      if (top.next == branches.size()) stack.pop_back();  // the largest subtree comes last
-      enter(stack, child, std::move(place));
+      if (const std::size_t given = hand_over(top.place, branches)) {
+        top.next += given;
+        continue;
+      }
+      const EntryIndex child = branches.front();
+      Place below = look_at(child, *top.place);
+      ++top.next;
+      if (branches.size() == 1) stack.pop_back();  // the largest subtree comes last
+      enter(stack, child, std::move(below));
     }
   }
 
   void enter(std::vector<Frame>& stack, EntryIndex entry, Place place) {
     if (!place.fd.valid() || out_.nodes[entry].fate != Fate::kFound) return;
-    for (const EntryIndex leaf : tree_.leaves(entry)) look_at(leaf, place);
-    if (!tree_.branches(entry).empty()) stack.push_back({entry, std::move(place), 0});
+    const auto shared = std::make_shared<const Place>(std::move(place));
+    auto leaves = tree_.leaves(entry);
+    while (leaves.size() >= 2 * WalkPool::kBatch &&
+           pool_.offer({shared, leaves.first(WalkPool::kBatch)})) {
+      leaves = leaves.subspan(WalkPool::kBatch);
+    }
+    for (const EntryIndex leaf : leaves) look_at(leaf, *shared);
+    if (!tree_.branches(entry).empty()) stack.push_back({entry, shared, 0});
   }
 
+  // Gives the first of these subtrees away, as many as make a batch. How many: 0 if none.
+  std::size_t hand_over(const SharedPlace& place, std::span<const EntryIndex> branches) {
+    if (!pool_.has_helper()) return 0;
+    std::size_t size = 0;
+    std::size_t count = 0;
+    while (size < WalkPool::kBatch && count + 1 < branches.size()) {
+      size += tree_.size(branches[count++]);
+    }
+    if (size < WalkPool::kBatch) return 0;
+    return pool_.offer({place, branches.first(count)}) ? count : 0;
+  }
+
+  // Entries without a parent: the root, lost ones, and those located by handle.
   Place look_at_start(EntryIndex entry, const MountPaths& mounts) {
     const Inode& inode = in_.state.inodes[entry];
     if (location_as<RootNode>(inode)) return look_at_root(entry);
@@ -167,8 +199,10 @@ class Walk {
       return {};
     }
     Place place;
+    std::unique_lock lock(mutex_);  // of the working directory, see open_by_object_handle
     place.fd = sys::UniqueFd(sys::open_by_object_handle(in_.calls, mount->second.get(),
                                                         handle.type, handle.data));
+    lock.unlock();
     if (place.fd.get() != -EINVAL && !in_.destination.capabilities.dac_read_search) {
       place.fd = sys::UniqueFd(-EPERM);
     }
@@ -208,6 +242,7 @@ class Walk {
   }
 
   void keep_text(EntryIndex entry, std::string text) {
+    const std::lock_guard lock(mutex_);
     out_.nodes[entry].text = static_cast<std::uint32_t>(out_.texts.size());
     out_.texts.push_back(std::move(text));
   }
@@ -236,6 +271,7 @@ class Walk {
 
   void note_mismatch(EntryIndex entry, const sys::ObjectHandle& now, const FileHandle& stored,
                      const struct statx& stat) {
+    const std::lock_guard lock(mutex_);  // of the working directory too, see open_by_object_handle
     HandleMismatch mismatch{entry, now.type, {}, stat.stx_ino, {}};
     mismatch.found.assign(now.bytes().begin(), now.bytes().end());
     // Is the captured object still somewhere on this file system?
@@ -277,7 +313,9 @@ class Walk {
 
   const WalkInput& in_;
   WalkTree tree_;
+  std::mutex mutex_;
   HostWalk out_;
+  WalkPool pool_;  // last: its thread uses all of the above
 };
 
 }  // namespace

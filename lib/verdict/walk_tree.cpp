@@ -25,9 +25,9 @@ void WalkTree::build_children(const LoadOrder& order) {
   }
   std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
   // Parents are taken before their children: backwards, each size is whole when it is passed on.
-  std::vector<std::uint32_t> size(first_branch_.size(), 1);
+  size_.assign(first_branch_.size(), 1);
   for (auto e = order.taken.rbegin(); e != order.taken.rend(); ++e) {
-    if (parent_of(*e) != kNoIndex) size[parent_of(*e)] += size[*e];
+    if (parent_of(*e) != kNoIndex) size_[parent_of(*e)] += size_[*e];
   }
   children_.resize(begin_.back());
   std::vector<std::uint32_t> next(begin_.begin(), begin_.end() - 1);
@@ -38,9 +38,9 @@ void WalkTree::build_children(const LoadOrder& order) {
     const auto first = children_.begin() + begin_[e];
     const auto last = children_.begin() + begin_[e + 1];
     const auto branch =
-        std::stable_partition(first, last, [&](EntryIndex c) { return size[c] == 1; });
+        std::stable_partition(first, last, [&](EntryIndex c) { return size_[c] == 1; });
     std::stable_sort(branch, last,
-                     [&](EntryIndex a, EntryIndex b) { return size[a] < size[b]; });
+                     [&](EntryIndex a, EntryIndex b) { return size_[a] < size_[b]; });
     first_branch_[e] = static_cast<std::uint32_t>(branch - children_.begin());
   }
 }

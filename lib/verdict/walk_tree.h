@@ -24,6 +24,8 @@ class WalkTree {
   [[nodiscard]] std::span<const EntryIndex> branches(EntryIndex e) const {
     return std::span(children_).subspan(first_branch_[e], begin_[e + 1] - first_branch_[e]);
   }
+  // Entries in the subtree, itself included.
+  [[nodiscard]] std::uint32_t size(EntryIndex e) const { return size_[e]; }
   // Positions in State::handles of the handles on the inode that `e` is in the store.
   [[nodiscard]] std::span<const std::uint32_t> handles(EntryIndex e) const {
     return std::span(handles_).subspan(handles_begin_[e], handles_begin_[e + 1] - handles_begin_[e]);
@@ -36,6 +38,7 @@ class WalkTree {
   std::vector<EntryIndex> starts_;
   std::vector<std::uint32_t> begin_;         // by entry, into children_
   std::vector<std::uint32_t> first_branch_;  // by entry, into children_
+  std::vector<std::uint32_t> size_;          // by entry
   std::vector<EntryIndex> children_;         // of each: leaves, then branches by size
   std::vector<std::uint32_t> handles_begin_;
   std::vector<std::uint32_t> handles_;
