@@ -8,25 +8,13 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "sys/read_file.h"
 #include "verdict/mount_paths.h"
 #include "verdict/open_rules.h"
 #include "verdict/rules.h"
 
 namespace vfsmend {
 namespace {
-
-const char* type_text(mode_t mode) {
-  switch (mode & S_IFMT) {
-    case S_IFREG: return "a regular file";
-    case S_IFDIR: return "a directory";
-    case S_IFLNK: return "a symbolic link";
-    case S_IFIFO: return "a FIFO";
-    case S_IFSOCK: return "a socket";
-    case S_IFCHR: return "a character device";
-    case S_IFBLK: return "a block device";
-    default: return "of an unknown type";
-  }
-}
 
 // Where the common file systems keep the inode number in a handle: exportfs's own form and ext4
 // (type 1, 8 bytes), tmpfs (type 1, 12 bytes, behind the generation), xfs and erofs (0x81), btrfs.
@@ -108,9 +96,9 @@ void Rules::judge_type(EntryIndex e) {
   out_.add(Code::kP003, Verdict::kRebuild, [&] {
     Finding f = about(Code::kP003, Verdict::kRebuild, e);
     f.message = fmt::format("{} is {} now, and was {} when the guest used it", f.path,
-                            type_text(mode), was_dir ? "a directory" : "a regular file");
+                            sys::kind_of(mode), was_dir ? "a directory" : "a regular file");
     f.before = {{"type", was_dir ? "directory" : "regular file"}};
-    f.after = {{"type", type_text(mode)}};
+    f.after = {{"type", sys::kind_of(mode)}};
     f.guest_sees = was_dir ? "EIO on every path below it" : "EIO through the open descriptor";
     return f;
   });
