@@ -18,6 +18,9 @@
 namespace vfsmend {
 namespace {
 
+// An inode has 20 to 30 bytes in a state, and about 250 in what is made of it here.
+constexpr std::uint64_t kMemoryPerStateByte = 10;
+
 // Nothing where we can look; else why not.
 std::string cannot_look(sys::Calls& calls) {
   if (calls.effective_uid() != 0) {
@@ -89,6 +92,9 @@ Result<void> check_devices(sys::Calls& calls, const CheckRequest& request,
   for (std::size_t i = 0; i < snapshot.devices.size(); ++i) {
     const SnapshotDevice& device = snapshot.devices[i];
     progress(fmt::format("device {}", device.id));
+    if (request.expect_memory && device.state) {
+      request.expect_memory(device.state->size() * kMemoryPerStateByte);
+    }
     const bool known =
         snapshot.kind != ContainerKind::kRaw || request.profile || request.dialect;
     const auto dialect = known || !device.state ? request.dialect : guess_dialect(*device.state);

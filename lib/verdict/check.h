@@ -36,6 +36,9 @@ struct CheckRequest {
   std::size_t max_findings = 1000;
   // Look into the mount namespace of this process (CubeSandbox keeps its binds there); 0: ours.
   pid_t mount_namespace_of = 0;
+  // Told, before a device is judged, about how many bytes of memory that will take. A process of
+  // its own may fetch them in one go (sys/heap.h); empty: nobody wants to know.
+  std::function<void(std::uint64_t bytes)> expect_memory;
 };
 
 // Told what is looked at now, before it is looked at: what a deadline that passes can name.

@@ -3,6 +3,7 @@
 #include "report/json.h"
 #include "report/redact.h"
 #include "report/text.h"
+#include "sys/heap.h"
 #include "verdict/check.h"
 #include "vfsmend/commands.h"
 #include "vfsmend/looking.h"
@@ -36,7 +37,9 @@ Result<int> cmd_check(const Parsed& parsed, const Io& io) {
   for (const std::string& note : settings.run.notes) io.err(message(trace, note));
 
   const auto look = [&](const Progress& progress) -> Rendered {
-    Result<Report> report = check(*io.calls, request, progress);
+    CheckRequest in_worker = request;
+    in_worker.expect_memory = sys::fetch_heap;
+    Result<Report> report = check(*io.calls, in_worker, progress);
     if (!report) {
       return {exit_status::kUsage, "", message(trace, "check: " + report.error().text)};
     }
