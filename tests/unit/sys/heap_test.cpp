@@ -10,7 +10,7 @@
 namespace vfsmend::test {
 namespace {
 
-long page_faults() {
+[[maybe_unused]] long page_faults() {
   struct rusage usage {};
   ::getrusage(RUSAGE_SELF, &usage);
   return usage.ru_minflt;
