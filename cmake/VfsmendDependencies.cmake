@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every dependency is a Debian 12 package; CONTRIBUTING.md gives the reason for each.
+# The program is one static file (tools/vfsmend/CMakeLists.txt): Boost as an archive, and of fmt only
+# the headers (lib/base/fmt.cpp).
+set(Boost_USE_STATIC_LIBS ON)
 find_package(Boost 1.74 REQUIRED COMPONENTS program_options)
 find_package(fmt REQUIRED)
 find_package(RapidJSON REQUIRED)
