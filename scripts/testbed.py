@@ -9,8 +9,9 @@ import subprocess
 
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 MOST_SECONDS = 300
-OFFLINE = re.compile(r"Temporary failure resolving|Could not resolve|Could not connect|Unable to connect|Cannot initiate the connection|"
-                     r"Network is unreachable|[Cc]onnection timed out|Connection refused|No route to host")
+OFFLINE = re.compile(r"Temporary failure resolving|Could not resolve|Could not connect|Unable to connect|"
+                     r"Cannot initiate the connection|Network is unreachable|[Cc]onnection timed out|Connection refused|"
+                     r"No route to host")
 # Of the machine's settings: what says how a mirror is reached, not what is fetched from it.
 REACHING = re.compile(r"^Acquire::(?:https?|ftp|tor|Retries|ForceIPv|Check-|Max-ValidTime|Queue-Mode|Send-URI)")
 Source = collections.namedtuple("Source", "uri suite")

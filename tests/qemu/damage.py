@@ -61,7 +61,7 @@ def flatten(rng, state):
 
 def open_something(rng, state):
     target = rng.choice([i["id"] for i in state["inodes"]] + [state["next_inode"] + 7])
-    flags = rng.choice([os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_RDWR | os.O_APPEND, os.O_DIRECTORY, os.O_RDONLY | os.O_NOFOLLOW])
+    flags = rng.choice([os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_RDWR | os.O_APPEND, os.O_DIRECTORY, os.O_NOFOLLOW])
     state["handles"].append({"id": state["next_handle"] + rng.randrange(3), "inode": target, "flags": flags | os.O_NONBLOCK})
 
 

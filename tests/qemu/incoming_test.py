@@ -32,7 +32,6 @@ import testbed  # noqa: E402
 import tree  # noqa: E402
 import virtiofsd  # noqa: E402
 
-REFUSED_BY_DAEMON = "Back-end failed to process its internal state"
 FEWEST_OF_A_KIND = 0.1  # a run that meets hardly any failure, or any success, shows nothing
 
 
@@ -77,14 +76,15 @@ def real(share, options, snapshot, base):
             if running != "prelaunch":
                 raise AssertionError(f"completed, and the machine is {running}")
             return {"outcome": "succeeds", "error": daemon.load_error()}
-        if REFUSED_BY_DAEMON not in qemu.log():
+        if qemu_process.REFUSED_BY_DAEMON not in qemu.log():
             raise AssertionError(f"QEMU failed for another reason: {error}: {qemu.log()}")
         return {"outcome": "fails", "error": daemon.load_error()}
 
 
 def differences(want, got):
     """both are {"outcome", "error"}"""
-    return [f"{key}: predicted {want.get(key)!r}, really {got[key]!r}" for key in ("outcome", "error") if want.get(key) != got[key]]
+    return [f"{key}: predicted {want.get(key)!r}, really {got[key]!r}" for key in ("outcome", "error")
+            if want.get(key) != got[key]]
 
 
 def inverted(restore):
@@ -144,7 +144,7 @@ def main():
         bad += bool(wrong)
         if wrong:
             print(f"seed {seed}: {note}: {'; '.join(wrong)}")
-            print(f"  replay: {os.path.relpath(__file__)} --vfsmend {a.vfsmend} --seed {seed} --tries 1 --verbose --keep")
+            print(f"  replay: python3 {os.path.relpath(__file__)} --vfsmend {a.vfsmend} --seed {seed} --tries 1 --verbose --keep")
         elif a.verbose:
             print(f"seed {seed}: {note}: {got['outcome']} {got['error'] or ''}")
     print(f"{a.tries} tries, {bad} otherwise than predicted, {outcomes}, {time.monotonic() - begin:.1f} s")

@@ -9,6 +9,10 @@ import child
 import testbed
 
 
+# What QEMU says when it is the daemon that does not take its state.
+REFUSED_BY_DAEMON = "Back-end failed to process its internal state"
+
+
 class QemuError(Exception):
     pass
 
@@ -18,13 +22,13 @@ class Qemu(child.Child):
         """base: a path that is extended by .log"""
         self.monitor, theirs = socket.socketpair()
         self.monitor.settimeout(seconds)
-        fd = theirs.detach()
+        fs, fd = daemon.take_front_end(), theirs.detach()
         words = [testbed.path("qemu-system-x86_64"), "-machine", "pc-q35-10.0,memory-backend=mem", "-accel", "tcg", "-m", memory,
                  "-object", f"memory-backend-memfd,id=mem,size={memory},share=on", "-nodefaults", "-display", "none",
-                 "-chardev", f"socket,id=fs,path={daemon.socket_path}",
+                 "-chardev", f"socket,id=fs,fd={fs}",
                  "-device", "vhost-user-fs-pci,chardev=fs,tag=fs,addr=01.0",
                  "-chardev", f"socket,id=qmp,fd={fd}", "-mon", "chardev=qmp,mode=control", *options]
-        super().__init__(words, base + ".log", fds=(fd, *fds), seconds=seconds)
+        super().__init__(words, base + ".log", fds=(fs, fd, *fds), seconds=seconds)
         self.lines = self.monitor.makefile("r")
         self.events = []
         try:
