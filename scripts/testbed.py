@@ -117,9 +117,9 @@ class PrivateApt:
         self.apt("apt-get", "-q", "download", *packages)
         return [self.path("debs/" + name) for name in os.listdir(self.path("debs")) if name not in before]
 
-    def needed(self, package, release):
-        """the package of that release, and what it depends on and is not installed"""
-        text = self.apt("apt-get", "-q", "-s", "--no-install-recommends", "-t", release, "install", package)
+    def needed(self, packages, release):
+        """the packages of that release, installed or not, and what they depend on and is not installed"""
+        text = self.apt("apt-get", "-q", "-s", "--no-install-recommends", "-t", release, "--reinstall", "install", *packages)
         return [f"{name}={version}" for name, version in re.findall(r"^Inst (\S+) (?:\[\S+\] )?\((\S+) ", text, re.M)]
 
     def depends(self, package):
