@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/text.h"
 #include "sys/fd_path.h"
 
 namespace vfsmend::sys {
@@ -20,7 +21,7 @@ std::vector<std::string_view> split(std::string_view s, char by) {
   }
 }
 
-// mountinfo writes space, tab, newline and backslash as \040, \011, \012 and \134.
+// Undoes listed().
 std::string unescaped(std::string_view s) {
   std::string out;
   for (std::size_t i = 0; i < s.size(); ++i) {
@@ -55,6 +56,7 @@ std::optional<Mount> parse_line(std::string_view line) {
     return std::nullopt;
   }
   mount.mount_point = unescaped(fields[4]);
+  mount.listed_point = fields[4];
   mount.mount_read_only = has_option(fields[5], "ro");
   mount.fs_type = unescaped(fields[dash + 1]);
   mount.super_read_only = has_option(fields[dash + 3], "ro");
@@ -63,10 +65,27 @@ std::optional<Mount> parse_line(std::string_view line) {
 
 }  // namespace
 
+std::string listed(std::string_view path) {
+  std::string out;
+  for (const char c : path) {
+    switch (c) {
+      case ' ': out += "\\040"; break;
+      case '\t': out += "\\011"; break;
+      case '\n': out += "\\012"; break;
+      case '\\': out += "\\134"; break;
+      default: out += c;
+    }
+  }
+  return out;
+}
+
 MountTable parse_mount_table(std::string_view mountinfo) {
   MountTable table;
   for (const std::string_view line : split(mountinfo, '\n')) {
-    if (auto mount = parse_line(line)) table.insert_or_assign(mount->id, std::move(*mount));
+    auto mount = parse_line(line);
+    if (!mount) continue;
+    mount->utf8 = is_utf8(line);
+    table.insert_or_assign(mount->id, std::move(*mount));
   }
   return table;
 }

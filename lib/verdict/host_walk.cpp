@@ -10,6 +10,7 @@
 #include "sys/object_handle.h"
 #include "verdict/lookup.h"
 #include "verdict/mount_paths.h"
+#include "verdict/mount_probe.h"
 #include "verdict/walk_pool.h"
 #include "verdict/walk_tree.h"
 
@@ -27,6 +28,7 @@ class Walk {
   explicit Walk(const WalkInput& in)
       : in_(in),
         tree_(in.state, in.index, in.order),
+        mounts_(in.calls, in.destination, in.share),
         pool_(in.state.inodes.size(), [this](const Batch& batch) { visit(batch); }) {
     out_.nodes.resize(in.state.inodes.size());
     out_.handles.resize(in.state.handles.size());
@@ -252,10 +254,13 @@ class Walk {
     const Inode& inode = in_.state.inodes[entry];
     const bool mandatory = in_.destination.inode_file_handles == InodeFileHandles::kMandatory;
     const bool compared = inode.file_handle && !location_as<FullPath>(inode);
-    if (!compared && !mandatory) return;
+    const int no_mount = mounts_.problem(stat.stx_mnt_id);
+    if (!compared && !mandatory && no_mount == 0) return;
     Node& node = out_.nodes[entry];
     sys::ObjectHandle now;
-    const int err = sys::object_handle(in_.calls, dir, name, flags, now);
+    int err = sys::object_handle(in_.calls, dir, name, flags, now);
+    if (err == -EOPNOTSUPP && !compared && !mandatory) return;  // kept as a descriptor
+    if (err == 0) err = -no_mount;
     if (err < 0) {
       node.fate = Fate::kHandleCheckFailed;
       node.err = -err;
@@ -313,6 +318,7 @@ class Walk {
 
   const WalkInput& in_;
   WalkTree tree_;
+  MountProbe mounts_;
   std::mutex mutex_;
   HostWalk out_;
   WalkPool pool_;  // last: its thread uses all of the above

@@ -16,7 +16,7 @@ class Load {
  public:
   Load(const WalkInput& input, const HostWalk& walk)
       : in_(input), walk_(walk), texts_(input, walk), room_(descriptor_room(input.destination)) {
-    keeps_descriptors_ = input.destination.inode_file_handles == InodeFileHandles::kNever;
+    keeps_descriptors_ = input.share.inode_file_handles == InodeFileHandles::kNever;
   }
 
   Prediction run() {
@@ -95,7 +95,8 @@ class Load {
     const std::string double_use = fmt::format("Double-use of FUSE inode ID {}", inode.id);
     if (location_as<RootNode>(inode)) {
       if (!doubled) return root(entry);
-      return allocate() ? fail_graph(double_use) : fail(os_error(ENFILE));
+      const bool starved = keeps_descriptors_ && !allocate();
+      return starved ? fail(os_error(ENFILE)) : fail_graph(double_use);
     }
     if (!place(entry)) return false;
     return doubled ? fail_graph(double_use) : true;

@@ -4,6 +4,7 @@
 #include <linux/openat2.h>
 
 #include "sys/fd_path.h"
+#include "sys/object_handle.h"
 
 namespace vfsmend {
 namespace {
@@ -91,6 +92,12 @@ Share open_share(sys::Calls& calls, const Destination& destination) {
   }
   share.real_path = sys::path_of_fd(calls, share.fd.get()).value_or(destination.shared_dir);
   if (auto mounts = sys::read_mount_table(calls)) share.mounts = std::move(*mounts);
+  share.inode_file_handles = destination.inode_file_handles;
+  sys::ObjectHandle handle;
+  if (destination.inode_file_handles == InodeFileHandles::kPrefer &&
+      sys::object_handle(calls, share.fd.get(), "", AT_EMPTY_PATH, handle) == -EOPNOTSUPP) {
+    share.inode_file_handles = InodeFileHandles::kNever;
+  }
   return share;
 }
 

@@ -38,6 +38,9 @@ struct Share {
   std::string real_path;   // what readlink says of fd: how paths begin in the loader's texts
   struct statx stat{};     // of the share itself
   sys::MountTable mounts;  // of our mount namespace
+  // What the daemon makes of its switch here: `prefer` is `never` on a share without handles, for
+  // the mounts below it too.
+  InodeFileHandles inode_file_handles = InodeFileHandles::kNever;
   std::vector<AllowedDir> allowed;
 
   // The zone of an absolute path that readlink gave.

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "sys/object_handle.h"
+#include "verdict/mount_probe.h"
 #include "verdict/restore_model.h"
 
 namespace vfsmend {
@@ -49,6 +50,17 @@ StartFailure refuses_switches(const Destination& to, Code code, std::string text
   return out;
 }
 
+// To find the mount of a handle the daemon reads all of /proc/self/mountinfo as one text; in a
+// sandbox only the mounts below its root stand there. A mount point with a name that is no UTF-8,
+// anywhere in it, keeps the daemon from starting.
+const sys::Mount* unreadable_mount(const Destination& to, const Share& share) {
+  for (const auto& [id, mount] : share.mounts) {
+    if (mount.utf8) continue;
+    if (!to.share_is_root() || is_below(mount.mount_point, share.real_path)) return &mount;
+  }
+  return nullptr;
+}
+
 std::optional<StartFailure> switches_fail(sys::Calls& calls, const Destination& to,
                                           const Share& share) {
   if (to.is_cube()) return std::nullopt;
@@ -72,6 +84,22 @@ std::optional<StartFailure> switches_fail(sys::Calls& calls, const Destination& 
   }
   sys::ObjectHandle handle;
   const int err = sys::object_handle(calls, share.fd.get(), "", AT_EMPTY_PATH, handle);
+  if (const sys::Mount* mount = err == 0 ? unreadable_mount(to, share) : nullptr) {
+    return refuses_switches(to, Code::kE002,
+                            "Failed to create internal filesystem representation: stream did not "
+                            "contain valid UTF-8",
+                            fmt::format("unmount {}, whose name is not UTF-8, or start with "
+                                        "--inode-file-handles=never", printable(mount->mount_point)));
+  }
+  MountProbe mounts(calls, to, share);
+  if (const int no_mount = err == 0 ? mounts.problem(share.stat.stx_mnt_id) : 0; no_mount != 0) {
+    return refuses_switches(to, Code::kE002,
+                            "Failed to create internal filesystem representation: " +
+                                os_error_text(no_mount),
+                            "mount the share under a path without white space and backslashes, "
+                            "with nothing else mounted on it, or start with "
+                            "--inode-file-handles=never");
+  }
   if (!mandatory || err != -EOPNOTSUPP) return std::nullopt;
   return refuses_switches(to, Code::kO001,
                           "Failed to create internal filesystem representation: " +

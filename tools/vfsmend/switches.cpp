@@ -26,8 +26,9 @@ tl::unexpected<Error> no_such_value(std::string_view name, std::string_view valu
 }
 
 // +NAME and -NAME, joined by colons, with or without CAP_ and in any case. Capabilities that no
-// load makes use of are passed over.
+// load makes use of are passed over. Where the option stands twice the daemon takes the last alone.
 Result<void> apply_modcaps(std::string_view list, Capabilities& capabilities) {
+  capabilities = {};
   for (std::string_view rest = list; !rest.empty();) {
     const std::size_t end = std::min(rest.find(':'), rest.size());
     std::string word(rest.substr(0, end));

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "judge.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "state/codec.h"
+#include "verdict/device_check.h"
+#include "verdict/host_walk.h"
+#include "verdict/restore_model.h"
+#include "verdict/start_rules.h"
+
+namespace vfsmend::differential {
+namespace {
+
+// The number of a descriptor in a text is the daemon's own affair.
+std::string without_numbers(const std::string& text) {
+  constexpr std::string_view kOpen = "{fd:";
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t found = text.find(kOpen, at);
+    if (found == std::string::npos) return out + text.substr(at);
+    std::size_t end = found + kOpen.size();
+    while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])) != 0) ++end;
+    out += text.substr(at, found - at) + "{fd:";
+    if (end == found + kOpen.size() && text.compare(end, 1, "N") == 0) ++end;
+    out += 'N';
+    at = end;
+  }
+  return out;
+}
+
+// "Opening inode N (<path>) as handle H: .." in parts; the path is empty where there is none.
+struct OpeningText {
+  std::string path;
+  std::string rest;
+};
+OpeningText parted(const std::string& text) {
+  const std::size_t close = text.rfind(") as handle ");
+  const std::size_t open = text.find(" (");
+  if (open == std::string::npos || close == std::string::npos || close < open) return {"", text};
+  return {text.substr(open + 2, close - open - 2), text.substr(0, open) + text.substr(close + 1)};
+}
+
+// Texts that differ in the path of an opened inode only, which both are links of: a daemon that
+// keeps handles finds one of them (and prints none that ends in " (deleted)").
+bool links_of_one_file(const std::string& a, const std::string& b, const std::string& root) {
+  const OpeningText parts_a = parted(a);
+  const OpeningText parts_b = parted(b);
+  if (parts_a.rest != parts_b.rest) return false;
+  const auto look = [&](const std::string& path, struct stat& stat) {
+    return !path.empty() && ::lstat((root + path).c_str(), &stat) == 0 && stat.st_nlink > 1;
+  };
+  struct stat stat_a {};
+  struct stat stat_b {};
+  const bool one = look(parts_a.path, stat_a);
+  const bool other = look(parts_b.path, stat_b);
+  if (!one || !other) return one || other;
+  return stat_a.st_dev == stat_b.st_dev && stat_a.st_ino == stat_b.st_ino;
+}
+
+class Comparison {
+ public:
+  Comparison(std::vector<std::string>& out, std::string root) : out_(out), root_(std::move(root)) {}
+
+  void text(std::string_view what, const std::string& model, const std::string& daemon) {
+    if (without_numbers(model) == without_numbers(daemon) || links_of_one_file(model, daemon, root_)) return;
+    out_.push_back(fmt::format("{}: model \"{}\", daemon \"{}\"", what, model, daemon));
+  }
+  template <typename Id>
+  void texts(std::string_view what, const std::map<Id, std::string>& model,
+             const std::map<Id, std::string>& daemon) {
+    for (const auto& [id, said] : model) {
+      const auto there = daemon.find(id);
+      // Which ones the descriptors were not enough for is in the lists of ids; the walk over the
+      // host, from which these texts come, does not know it.
+      constexpr std::string_view kUsedUp = "Too many open files in system (os error 23)";
+      if (there != daemon.end() && !there->second.ends_with(kUsedUp)) text(fmt::format("{} {}", what, id), said, there->second);
+    }
+  }
+  template <typename Id>
+  void ids(std::string_view what, const std::vector<Id>& model, const std::map<Id, std::string>& daemon) {
+    std::vector<Id> really;
+    for (const auto& [id, said] : daemon) really.push_back(id);
+    if (model != really) {
+      out_.push_back(fmt::format("{}: model [{}], daemon [{}]", what, fmt::join(model, " "),
+                                 fmt::join(really, " ")));
+    }
+  }
+  // A directory that the guest does not know any more left the store when its last child was
+  // loaded; a save brings it back under a new id, for its children alone.
+  void remains(const Remains& model, Remains daemon) {
+    std::erase_if(daemon.inodes, [&](const auto& at) {
+      return at.second.lookups == 0 && !model.inodes.contains(at.first);
+    });
+    if (model == daemon) return;
+    const auto list = [](const Remains& what) {
+      std::string text;
+      for (const auto& [id, left] : what.inodes) text += fmt::format(" {}x{}", id, left.lookups);
+      for (const auto& [id, file] : what.handles) text += fmt::format(" h{}->{}:{:#x}", id, file.inode, file.flags);
+      return text;
+    };
+    out_.push_back(fmt::format("saved again: model{}, daemon{}", list(model), list(daemon)));
+  }
+
+ private:
+  std::vector<std::string>& out_;
+  std::string root_;
+};
+
+Remains remains_in_model(const State& state, const NodeIndex& index, const LoadOrder& order) {
+  Remains left;
+  for (Slot slot = 0; slot < index.slot_count(); ++slot) {
+    if (order.in_store[slot] == kNoIndex) continue;
+    left.inodes[index.id_of(slot)] = {order.refcount[slot]};
+  }
+  for (const Handle& handle : state.handles) left.handles[handle.id] = {handle.inode, handle.flags};
+  return left;
+}
+
+}  // namespace
+
+Remains remains_of(Bytes saved) {
+  Remains left;
+  const auto decoded = decode(saved, Reader::kVirtiofsd);
+  if (!decoded) return left;
+  for (const Inode& inode : decoded->state.inodes) left.inodes[inode.id].lookups += inode.refcount;
+  for (const Inode& inode : decoded->state.inodes) {
+    if (const auto* path = location_as<Path>(inode)) --left.inodes[path->parent].lookups;
+  }
+  for (const Handle& handle : decoded->state.handles) {
+    left.handles[handle.id] = {handle.inode, handle.flags};
+  }
+  return left;
+}
+
+Predicted predicted(Bytes bytes, const Destination& destination) {
+  Predicted out;
+  SnapshotDevice device;
+  device.id = "raw";
+  device.state = ByteVector(bytes.begin(), bytes.end());
+  const DeviceOutcome outcome =
+      check_device({sys::kernel(), device, ContainerKind::kRaw, destination}, [](std::string_view) {});
+  out.restore = outcome.report.restore;
+  if (destination.share_is_root()) out.root = destination.shared_dir;
+  out.verdict = outcome.report.verdict;
+  const Share share = open_share(sys::kernel(), destination);
+  out.starts = !cannot_start(sys::kernel(), destination, share);
+  const auto decoded = decode(bytes, destination.reader);
+  if (!decoded || !share.fd.valid() || out.restore.outcome != Outcome::kSucceeds) return out;
+  const State& state = decoded->state;
+  const NodeIndex index(state);
+  const LoadOrder order = load_order(state, index);
+  const WalkInput input{sys::kernel(), state, index, order, destination, share};
+  const HostWalk walk = walk_host(input);
+  const LoaderTexts texts(input, walk);
+  for (const NodeId id : out.restore.invalid_inodes) {
+    const EntryIndex entry = order.in_store[index.slot_of(id)];
+    if (entry != kNoIndex) out.inode_texts[id] = texts.reason(entry).text;
+  }
+  std::map<HandleId, std::size_t> times;
+  for (const Handle& handle : state.handles) ++times[handle.id];
+  for (std::size_t i = 0; i < state.handles.size(); ++i) {
+    const HandleId id = state.handles[i].id;
+    const auto& invalid = out.restore.invalid_handles;
+    if (times[id] == 1 && std::binary_search(invalid.begin(), invalid.end(), id)) {
+      out.handle_texts[id] = texts.handle_reason(i).text;
+    }
+  }
+  out.remains = remains_in_model(state, index, order);
+  return out;
+}
+
+std::vector<std::string> differences(const Predicted& model, const Seen& seen) {
+  std::vector<std::string> out;
+  Comparison compare(out, model.root);
+  const auto end = [&](std::string_view daemon) {
+    out.push_back(fmt::format("outcome: model {} ({}), daemon {}", name_of(model.restore.outcome),
+                              model.restore.error.value_or(""), daemon));
+  };
+  const std::string error = model.restore.error.value_or("");
+  switch (seen.end) {
+    case Seen::End::kNotStarted:
+      if (model.starts) end("does not start: " + seen.log.other);
+      else if (seen.log.other.find(error) == std::string::npos) compare.text("start", error, seen.log.other);
+      return out;
+    case Seen::End::kHung:
+      if (model.restore.outcome != Outcome::kHangs) end("hangs");
+      return out;
+    case Seen::End::kFailed:
+      if (model.restore.outcome != Outcome::kFails || !model.starts) end("fails: " + seen.log.load_error.value_or("?"));
+      else compare.text("error", error, seen.log.load_error.value_or(""));
+      return out;
+    case Seen::End::kLoaded: break;
+  }
+  if (model.restore.outcome != Outcome::kSucceeds || !model.starts) {
+    end("loads");
+    return out;
+  }
+  compare.ids("invalid inodes", model.restore.invalid_inodes, seen.log.invalid_inodes);
+  compare.ids("invalid handles", model.restore.invalid_handles, seen.log.invalid_handles);
+  compare.texts("inode", model.inode_texts, seen.log.invalid_inodes);
+  compare.texts("handle", model.handle_texts, seen.log.invalid_handles);
+  if (model.remains && seen.remains) compare.remains(*model.remains, *seen.remains);
+  return out;
+}
+
+}  // namespace vfsmend::differential
