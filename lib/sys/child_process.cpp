@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/close_range.h>
 #include <linux/sched.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -41,8 +42,9 @@ Forked fork_with_pidfd(bool own_pid_namespace) {
 // The child's part: only calls that are safe after a fork. Says errno into `failure` and dies.
 class Child {
  public:
+  // Made before the fork: behind it no memory may be asked for.
   Child(const ProgramStart& what, char* const* argv, int failure)
-      : what_(what), argv_(argv), failure_(failure) {}
+      : what_(what), argv_(argv), failure_(failure), lifted_(what.descriptors.size(), -1) {}
 
   [[noreturn]] void run() {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -55,21 +57,29 @@ class Child {
   }
 
  private:
-  // Sources are first moved out of the way of all targets: 3 -> 4 and 4 -> 3 both have to work.
+  // All sources are first moved out of the way of all targets: 3 -> 4 and 4 -> 3 both have to work.
+  // What is not placed goes with the exec, also where it was opened without O_CLOEXEC.
   void place_descriptors() {
+    if (::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) give_up();
     int above = 3;
     for (const auto& [source, target] : what_.descriptors) above = std::max(above, target + 1);
     failure_ = lifted(failure_, above);
-    int next = failure_ + 1;
-    for (const auto& [source, target] : what_.descriptors) {
-      const int high = lifted(source, next);
-      if (::dup3(high, target, 0) < 0) give_up();  // without FD_CLOEXEC
+    for (std::size_t i = 0; i < lifted_.size(); ++i) {
+      lifted_[i] = lifted(what_.descriptors[i].first, above);
     }
-    const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (std::size_t i = 0; i < lifted_.size(); ++i) {
+      if (::dup3(lifted_[i], what_.descriptors[i].second, 0) < 0) give_up();  // without FD_CLOEXEC
+    }
+    place_streams(above);
+  }
+  void place_streams(int above) {
+    int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0) give_up();
+    null = lifted(null, above);  // it may be a standard stream itself, and would go with the exec
     for (int stream = 0; stream < 3; ++stream) {
       const bool named = std::any_of(what_.descriptors.begin(), what_.descriptors.end(),
                                      [stream](const auto& pair) { return pair.second == stream; });
-      if (!named && (null < 0 || ::dup2(null, stream) < 0)) give_up();
+      if (!named && ::dup2(null, stream) < 0) give_up();
     }
   }
   [[nodiscard]] int lifted(int fd, int at_least) const {
@@ -86,6 +96,7 @@ class Child {
   const ProgramStart& what_;
   char* const* argv_;
   int failure_;
+  std::vector<int> lifted_;  // by position in the descriptors of `what_`
 };
 
 }  // namespace
@@ -98,9 +109,10 @@ Result<ChildProcess> ChildProcess::start(const ProgramStart& what) {
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail_errno(errno, "pipe");
   UniqueFd from_child(ends[0]);
   UniqueFd to_parent(ends[1]);
+  Child in_child(what, argv.data(), to_parent.get());
   const Forked forked = fork_with_pidfd(what.own_pid_namespace);
   if (forked.pid < 0) return fail_errno(-forked.pid, "clone3");
-  if (forked.pid == 0) Child(what, argv.data(), to_parent.get()).run();
+  if (forked.pid == 0) in_child.run();
   ChildProcess child(forked.pid, UniqueFd(forked.pidfd));
   to_parent.reset();
   // Closed by the exec; an errno comes where there was none.
