@@ -10,23 +10,21 @@ namespace {
 constexpr std::string_view kIndent = "    ";
 
 struct Record {
-  std::string text;  // empty: no record is open
+  std::string text;  // its first line may be empty
   bool error = false;
 };
 
-// True where `line` begins a record.
-bool begin_record(std::string_view line, Record& record) {
+// The record that `line` begins; nothing where it begins none.
+std::optional<Record> begin_record(std::string_view line) {
   // "[2026-01-02T03:04:05Z WARN  virtiofsd::limits] text"
   constexpr std::size_t kLevel = 22;
   constexpr std::size_t kModule = kLevel + 6;
   if (line.size() <= kModule || line[0] != '[' || line[kLevel - 1] != ' ' || line[20] != 'Z') {
-    return false;
+    return std::nullopt;
   }
   const std::size_t end = line.find("] ", kModule);
-  if (end == std::string_view::npos) return false;
-  record.text = line.substr(end + 2);
-  record.error = line.substr(kLevel, 5) == "ERROR";
-  return true;
+  if (end == std::string_view::npos) return std::nullopt;
+  return Record{std::string(line.substr(end + 2)), line.substr(kLevel, 5) == "ERROR"};
 }
 
 // `text` as "<before>NUMBER<between>REST"; nothing where it is not.
@@ -61,19 +59,20 @@ void take(DaemonLog& log, const Record& record) {
 
 DaemonLog parse_log(std::string_view text) {
   DaemonLog log;
-  Record open;
+  std::optional<Record> open;
   while (!text.empty()) {
     const std::size_t length = text.find('\n');
     const std::string_view line = text.substr(0, length);
     text.remove_prefix(length == std::string_view::npos ? text.size() : length + 1);
-    if (!open.text.empty() && line.starts_with(kIndent)) {
-      open.text.append("\n").append(line.substr(kIndent.size()));
+    if (open && line.starts_with(kIndent)) {
+      open->text.append("\n").append(line.substr(kIndent.size()));
       continue;
     }
-    take(log, std::exchange(open, {}));
-    if (!begin_record(line, open) && !line.empty()) log.other.append(line).append("\n");
+    if (open) take(log, *open);
+    open = begin_record(line);
+    if (!open && !line.empty()) log.other.append(line).append("\n");
   }
-  take(log, open);
+  if (open) take(log, *open);
   return log;
 }
 

@@ -68,9 +68,9 @@ void Virtqueue::publish(std::uint16_t head) {
 Result<std::uint32_t> Virtqueue::await_used(sys::Deadline answer_by) {
   std::atomic_ref<std::uint16_t> index(used_->idx);
   while (index.load(std::memory_order_acquire) == seen_) {
-    if (!sys::await_event(call_.get(), answer_by) && answer_by.passed()) {
-      return fail(ErrorCode::kTimeout, "the device has not answered in time");
-    }
+    // Also where it signals for ever and answers nothing.
+    if (answer_by.passed()) return fail(ErrorCode::kTimeout, "the device has not answered in time");
+    static_cast<void>(sys::await_event(call_.get(), answer_by));
   }
   const vring_used_elem& element = used_->ring[seen_ % kSize];
   if (element.id != 0) {
