@@ -16,6 +16,7 @@ constexpr std::uint64_t kProtocolFeaturesBit = std::uint64_t{1} << 30;
 constexpr std::uint64_t kDeviceStateBit = std::uint64_t{1} << 19;
 
 constexpr std::uint64_t kRootUid = 0;
+constexpr std::int32_t kLargestErrno = 4095;  // MAX_ERRNO of the kernel's
 
 struct MemoryTable {
   std::uint32_t regions = 1;
@@ -170,6 +171,10 @@ Result<Bytes> FuseSession::request(std::uint32_t opcode, NodeId node, Bytes body
   if (out.unique != unique_ || out.len > answer.size() || out.len < sizeof out) {
     return fail(ErrorCode::kFormat, fmt::format("FUSE request {}: an answer to {}, of {} bytes in {}",
                                                 unique_, out.unique, out.len, answer.size()));
+  }
+  if (out.error > 0 || out.error < -kLargestErrno) {
+    return fail(ErrorCode::kFormat,
+                fmt::format("FUSE request {}: an answer with error {}", unique_, out.error));
   }
   if (out.error != 0) return fail_errno(-out.error, fmt::format("FUSE opcode {}", opcode));
   return answer.subspan(sizeof out, out.len - sizeof out);

@@ -89,9 +89,9 @@ class FakeDevice {
     if (memory_ != nullptr) ::munmap(memory_, size_);
   }
 
-  std::vector<Request> seen;        // the messages, in their order
-  std::uint64_t features = 0;       // that were set
-  std::vector<std::uint32_t> opcodes;  // of FUSE requests, on either queue
+  std::vector<Request> seen;   // the messages, in their order
+  std::uint64_t features = 0;  // that were set
+  std::array<std::vector<std::uint32_t>, 2> opcodes;  // of FUSE requests, by queue
 
   void play(PeerEnd& end) {
     for (;;) {
@@ -100,7 +100,7 @@ class FakeDevice {
                                  pollfd{queues_[1].kick.get(), POLLIN, 0}};
       if (::poll(wait.data(), wait.size(), soon().poll_timeout()) <= 0) return;
       for (std::size_t i = 0; i < queues_.size(); ++i) {
-        if (wait[i + 1].revents != 0) kicked(queues_[i]);
+        if (wait[i + 1].revents != 0) kicked(i);
       }
       if (wait[0].revents != 0 && !handle(end, end.receive())) return;
     }
@@ -161,14 +161,15 @@ class FakeDevice {
     queue.ring.call = queue.call.get();
     return true;
   }
-  void kicked(Queue& queue) {
+  void kicked(std::size_t index) {
+    Queue& queue = queues_[index];
     (void)sys::await_event(queue.kick.get(), short_time());
     queue.ring.serve([&](Bytes request, std::size_t capacity) {
       fuse_in_header in{};
       EXPECT_GE(request.size(), sizeof in);
       std::memcpy(&in, request.data(), sizeof in);
       EXPECT_EQ(in.len, request.size());
-      opcodes.push_back(in.opcode);
+      opcodes[index].push_back(in.opcode);
       return answering_(request, capacity);
     });
   }
