@@ -75,6 +75,19 @@ void write_restore(JsonWriter& json, const Restore& restore) {
   json.end_object();
 }
 
+void write_rehearsal(JsonWriter& json, const Rehearsal& rehearsal) {
+  json.begin_object("rehearsal");
+  json.member_or_null("version", rehearsal.version);
+  json.member("outcome", name_of(rehearsal.outcome));
+  json.member("error", rehearsal.error);
+  write_ids(json, "invalid_inodes", rehearsal.invalid_inodes);
+  write_ids(json, "invalid_handles", rehearsal.invalid_handles);
+  json.member("load_us", rehearsal.load_us);
+  json.member("agrees", rehearsal.agrees);
+  json.member_or_null("reason", rehearsal.reason);
+  json.end_object();
+}
+
 void write_elsewhere(JsonWriter& json, const std::vector<Elsewhere>& elsewhere) {
   json.begin_array("elsewhere");
   for (const Elsewhere& other : elsewhere) {
@@ -100,6 +113,7 @@ void write_device_members(JsonWriter& json, const DeviceReport& device) {
   json.member_count("handles", device.handles);
   json.member("verdict", name_of(device.verdict));
   write_restore(json, device.restore);
+  if (device.rehearsal) write_rehearsal(json, *device.rehearsal);
   write_elsewhere(json, device.elsewhere);
 }
 

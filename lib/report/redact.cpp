@@ -165,6 +165,8 @@ void each_text(Report& report, F use) {
   for (DeviceReport& device : report.devices) {
     if (device.restore.error) use(*device.restore.error);
     if (device.restore.wrapped) use(*device.restore.wrapped);
+    if (device.rehearsal && device.rehearsal->error) use(*device.rehearsal->error);
+    if (device.rehearsal) use(device.rehearsal->reason);
     for (Elsewhere& other : device.elsewhere) {
       if (other.error) use(*other.error);
     }

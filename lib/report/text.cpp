@@ -108,6 +108,23 @@ std::string elsewhere_text(const DeviceReport& device, const TextStyle& style) {
   return out;
 }
 
+// The daemon beside the model: one line where they agree.
+std::string rehearsal_text(const Rehearsal& rehearsal, const TextStyle& style) {
+  const std::string who =
+      rehearsal.version.empty() ? "the daemon" : "virtiofsd " + printable(rehearsal.version);
+  if (rehearsal.outcome == Outcome::kUnknown) {
+    return line(fmt::format("{} gave no answer: {}", who, printable(rehearsal.reason)), 2, style);
+  }
+  std::string out = fmt::format("{} {}: the load {}", who,
+                                rehearsal.agrees ? "says the same" : "says otherwise",
+                                outcome_text(rehearsal.outcome, false));
+  if (rehearsal.load_us) out += fmt::format(", after {:.1f} ms", static_cast<double>(*rehearsal.load_us) / 1e3);
+  out = line(out, 2, style);
+  if (rehearsal.agrees) return out;
+  if (rehearsal.error) out += "    " + printable(*rehearsal.error) + '\n';
+  return out + line(printable(rehearsal.reason), 4, style);
+}
+
 // The loader's text stands on a line of its own and is not broken, to be searched for in logs.
 std::string restore_text(const DeviceReport& device, const TextStyle& style) {
   const Restore& restore = device.restore;
@@ -123,6 +140,7 @@ std::string restore_text(const DeviceReport& device, const TextStyle& style) {
   if (!restore.invalid_handles.empty()) {
     out += line(ids_text("handle", restore.invalid_handles), 2, style);
   }
+  if (device.rehearsal) out += rehearsal_text(*device.rehearsal, style);
   return out + elsewhere_text(device, style);
 }
 

@@ -254,12 +254,15 @@ class Walk {
     const Inode& inode = in_.state.inodes[entry];
     const bool mandatory = in_.destination.inode_file_handles == InodeFileHandles::kMandatory;
     const bool compared = inode.file_handle && !location_as<FullPath>(inode);
+    const bool prefers = in_.share.inode_file_handles == InodeFileHandles::kPrefer;
+    const bool other_mount = prefers && stat.stx_mnt_id != in_.share.stat.stx_mnt_id;
     const int no_mount = mounts_.problem(stat.stx_mnt_id);
-    if (!compared && !mandatory && no_mount == 0) return;
+    if (!compared && !mandatory && !other_mount && no_mount == 0) return;
     Node& node = out_.nodes[entry];
     sys::ObjectHandle now;
     int err = sys::object_handle(in_.calls, dir, name, flags, now);
-    if (err == -EOPNOTSUPP && !compared && !mandatory) return;  // kept as a descriptor
+    node.without_handle = prefers && err == -EOPNOTSUPP;
+    if (err == -EOPNOTSUPP && !compared && !mandatory) return;
     if (err == 0) err = -no_mount;
     if (err < 0) {
       node.fate = Fate::kHandleCheckFailed;

@@ -27,6 +27,25 @@ sys::UniqueFd directory_on_mount(const WalkInput& in, sys::UniqueFd fd, const st
                                  Leave::kFreely, false));
 }
 
+// Without CAP_DAC_OVERRIDE each directory on the way has to be searchable, the share included, and
+// what is there readable. A way with links or ".." in it is taken to be open.
+bool may_open(const WalkInput& in, const std::string& path, const struct statx& target) {
+  if (in.destination.capabilities.dac_override) return true;
+  if (!may_read(open_target(target, in.share.mounts), in.destination)) return false;
+  for (std::size_t end = 0; end != std::string::npos; end = path.find('/', end + 1)) {
+    const std::string directory = end == 0 ? "." : path.substr(0, end);
+    const sys::UniqueFd fd(
+        open_path(in.calls, in.share.fd.get(), directory.c_str(), Leave::kNever, false));
+    struct statx stat{};
+    if (!fd.valid() ||
+        in.calls.statx(fd.get(), "", AT_EMPTY_PATH, STATX_BASIC_STATS, stat) < 0) {
+      return true;
+    }
+    if (!may_search(open_target(stat, in.share.mounts), in.destination)) return false;
+  }
+  return true;
+}
+
 void open_mount_path(const WalkInput& in, std::uint64_t id, const std::string& path,
                      MountPaths& out) {
   const Leave leave =
@@ -36,9 +55,10 @@ void open_mount_path(const WalkInput& in, std::uint64_t id, const std::string& p
                            : open_path(in.calls, in.share.fd.get(), path.c_str(), leave, true));
   struct statx stat{};
   const bool stated =
-      fd.valid() && in.calls.statx(fd.get(), "", AT_EMPTY_PATH, STATX_TYPE | STATX_MNT_ID,
-                                   stat) == 0;
-  if (!stated || S_ISSOCK(stat.stx_mode)) {  // a socket cannot be opened: ENXIO
+      fd.valid() && in.calls.statx(fd.get(), "", AT_EMPTY_PATH,
+                                   STATX_BASIC_STATS | STATX_MNT_ID, stat) == 0;
+  // A socket cannot be opened: ENXIO.
+  if (!stated || S_ISSOCK(stat.stx_mode) || !may_open(in, path, stat)) {
     out.dead.push_back(id);
     return;
   }

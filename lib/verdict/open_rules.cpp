@@ -55,6 +55,10 @@ bool may_search(const OpenTarget& directory, const Destination& who) {
   return permitted(directory, 1, who);
 }
 
+bool may_read(const OpenTarget& target, const Destination& who) {
+  return permitted(target, 4, who);
+}
+
 int predict_open(const OpenTarget& target, std::int32_t flags, const Destination& who) {
   const bool is_dir = S_ISDIR(target.mode);
   const bool wants_dir = (flags & kOpenDirectory) != 0;

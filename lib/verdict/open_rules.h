@@ -37,6 +37,9 @@ inline constexpr std::int32_t kOpenTmpfile = 020000000;  // the bit of its own, 
 // May the daemon search this directory (open a name in it)?
 [[nodiscard]] bool may_search(const OpenTarget& directory, const Destination& who);
 
+// May the daemon open this for reading, as far as modes and capabilities go?
+[[nodiscard]] bool may_read(const OpenTarget& target, const Destination& who);
+
 // The errno with which the loader's open of an inode fails, or 0. `flags` are the recorded ones,
 // raw, as loaders pass them on through /proc/self/fd.
 //

@@ -39,6 +39,18 @@ struct Elsewhere {
   bool dead_mount = false;
 };
 
+// What a real daemon said when it was asked (vfsmend rehearse), beside what was predicted.
+struct Rehearsal {
+  std::string version;               // of the daemon: "1.13.2"
+  Outcome outcome = Outcome::kUnknown;
+  std::optional<std::string> error;  // its own text
+  std::vector<NodeId> invalid_inodes;
+  std::vector<HandleId> invalid_handles;
+  std::optional<std::int64_t> load_us;  // from the state's hand-over to the answer
+  bool agrees = false;               // with Restore, texts included
+  std::string reason;                // why it was not asked, or what differs; else empty
+};
+
 struct DeviceReport {
   std::string id;
   std::optional<std::string> tag;
@@ -50,6 +62,7 @@ struct DeviceReport {
   std::uint64_t handles = 0;
   Verdict verdict = Verdict::kResume;
   Restore restore;
+  std::optional<Rehearsal> rehearsal;  // only where one was asked for
   std::vector<Elsewhere> elsewhere;
   std::vector<Finding> findings;  // worst first, at most --max-findings
 };

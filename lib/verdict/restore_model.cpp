@@ -114,7 +114,7 @@ class Load {
     const Fate fate = walk_.nodes[entry].fate;
     const EntryIndex parent = in_.order.parent_entry[entry];
     bool starved = parent != kNoIndex && starved_.contains(parent);
-    if (!starved && opens(fate) && keeps_descriptors_) {
+    if (!starved && opens(fate) && keeps_descriptor(entry)) {
       starved = !allocate();
       if (!starved && fate != Fate::kFound) release_one();  // the wrong object is closed again
     }
@@ -134,6 +134,8 @@ class Load {
            fate == Fate::kHandleCheckFailed;
   }
 
+  // A second handle with an id takes the place of the first, whose descriptor is closed then, also
+  // where the second is a stub.
   bool handles() {
     for (std::size_t i = 0; i < in_.state.handles.size(); ++i) {
       const OpenHandle& handle = walk_.handles[i];
@@ -141,14 +143,16 @@ class Load {
         return fail_graph(fmt::format("Inode {} not found", in_.state.handles[i].inode));
       }
       const bool opened = !handle.stub && handle.err == 0 && !starved(i);
+      const HandleId id = in_.state.handles[i].id;
       if (opened && allocate()) {
-        replace_handle(in_.state.handles[i].id);
+        if (room_ && !open_ids_.insert(id).second) release_one();
         continue;
       }
       if (in_.destination.on_error == OnError::kAbort) {
         return fail(opened ? os_error(ENFILE) : texts_.handle_reason(i));
       }
-      out_.restore.invalid_handles.push_back(in_.state.handles[i].id);
+      out_.restore.invalid_handles.push_back(id);
+      if (open_ids_.erase(id) > 0) release_one();
     }
     return true;
   }
@@ -171,11 +175,6 @@ class Load {
     return starved_.contains(in_.order.in_store[slot]);
   }
 
-  // A second handle with an id takes the place of the first, whose descriptor is closed then.
-  void replace_handle(HandleId id) {
-    if (room_ && !open_ids_.insert(id).second) --used_;
-  }
-
   bool allocate() {
     if (room_ && used_ >= *room_) return false;
     ++used_;
@@ -183,11 +182,17 @@ class Load {
   }
 
   void release_one() {
-    if (keeps_descriptors_ && used_ > 0) --used_;
+    if (used_ > 0) --used_;
+  }
+
+  // prefer keeps handles where there are some.
+  [[nodiscard]] bool keeps_descriptor(EntryIndex entry) const {
+    return keeps_descriptors_ || walk_.nodes[entry].without_handle;
   }
 
   void release(EntryIndex entry) {
-    if (walk_.nodes[entry].fate == Fate::kFound && !starved_.contains(entry)) release_one();
+    const bool open = walk_.nodes[entry].fate == Fate::kFound && !starved_.contains(entry);
+    if (open && keeps_descriptor(entry)) release_one();
   }
 
   const WalkInput& in_;

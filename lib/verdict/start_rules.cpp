@@ -50,13 +50,14 @@ StartFailure refuses_switches(const Destination& to, Code code, std::string text
   return out;
 }
 
-// To find the mount of a handle the daemon reads all of /proc/self/mountinfo as one text; in a
-// sandbox only the mounts below its root stand there. A mount point with a name that is no UTF-8,
-// anywhere in it, keeps the daemon from starting.
+// To find the mount of a handle the daemon reads all of /proc/self/mountinfo as one text. In a
+// namespace of its own only the mounts below its root stand there; for chroot it opens the file
+// before. A mount point with a name that is no UTF-8, anywhere in it, keeps it from starting.
 const sys::Mount* unreadable_mount(const Destination& to, const Share& share) {
   for (const auto& [id, mount] : share.mounts) {
     if (mount.utf8) continue;
-    if (!to.share_is_root() || is_below(mount.mount_point, share.real_path)) return &mount;
+    const bool all = to.sandbox != Sandbox::kNamespace;
+    if (all || is_below(mount.mount_point, share.real_path)) return &mount;
   }
   return nullptr;
 }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/openat2.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
@@ -13,13 +14,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <functional>
 
-#include "sys/calls.h"
-#include "sys/mount_table.h"
+#include "base/check.h"
 #include "sys/unique_fd.h"
 
 namespace vfsmend::differential {
@@ -51,18 +49,6 @@ void set_immutable(const std::string& path, bool on) {
   static_cast<void>(::ioctl(fd.get(), FS_IOC_SETFLAGS, &flags));
 }
 
-// Innermost first. Where one was moved with its directory the table knows its path.
-void unmount_below(const std::string& directory) {
-  const auto table = sys::read_mount_table(sys::kernel());
-  if (!table) return;
-  std::vector<std::string> points;
-  for (const auto& [id, mount] : *table) {
-    if (mount.mount_point.starts_with(directory + "/")) points.push_back(mount.mount_point);
-  }
-  std::sort(points.begin(), points.end(), std::greater<>());
-  for (const std::string& point : points) ::umount2(point.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW);
-}
-
 // A tree of ours, with what makes removing hard undone.
 void remove_tree(const std::string& top) {
   std::error_code ignored;
@@ -77,13 +63,15 @@ void remove_tree(const std::string& top) {
 
 Host::Host(const std::vector<std::string>& bases, std::size_t filesystem, const std::string& name)
     : bases_(bases), directory_(bases[filesystem % bases.size()] + "/" + name),
-      share_(directory_ + "/share") {
+      share_(directory_ + "/share"),
+      outer_mounts_(::open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC)) {
+  VFSMEND_CHECK(::unshare(CLONE_NEWNS) == 0);
   ::mkdir(directory_.c_str(), 0755);
   ::mkdir(share_.c_str(), 0755);
 }
 
 Host::~Host() {
-  unmount_below(directory_);
+  VFSMEND_CHECK(::setns(outer_mounts_.get(), CLONE_NEWNS) == 0);
   remove_tree(directory_);
   for (const std::string& source : elsewhere_) remove_tree(source);
 }
@@ -134,6 +122,7 @@ void Host::apply_to_both(const Step& step, const Place& place) {
   } else {
     const unsigned how = step.kind == Kind::kExchange ? RENAME_EXCHANGE : 0;
     static_cast<void>(::renameat2(AT_FDCWD, place.path.c_str(), AT_FDCWD, other->path.c_str(), how));
+    if (!elsewhere_.empty()) mounts_changed_ = true;  // a mount may have moved with its directory
   }
 }
 

@@ -45,6 +45,7 @@ class Host {
   const std::vector<std::string>& bases_;
   std::string directory_;
   std::string share_;
+  sys::UniqueFd outer_mounts_;  // the mount namespace in which none of the case's mounts are
   std::vector<std::string> elsewhere_;  // sources of the mounts
   bool mounts_changed_ = false;
 };

@@ -5,8 +5,9 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cctype>
+#include <tuple>
 
+#include "daemon/text_match.h"
 #include "state/codec.h"
 #include "verdict/device_check.h"
 #include "verdict/host_walk.h"
@@ -16,49 +17,46 @@
 namespace vfsmend::differential {
 namespace {
 
-// The number of a descriptor in a text is the daemon's own affair.
-std::string without_numbers(const std::string& text) {
-  constexpr std::string_view kOpen = "{fd:";
-  std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t found = text.find(kOpen, at);
-    if (found == std::string::npos) return out + text.substr(at);
-    std::size_t end = found + kOpen.size();
-    while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])) != 0) ++end;
-    out += text.substr(at, found - at) + "{fd:";
-    if (end == found + kOpen.size() && text.compare(end, 1, "N") == 0) ++end;
-    out += 'N';
-    at = end;
-  }
-  return out;
+using daemon::OpeningText;
+using daemon::parted;
+using daemon::without_numbers;
+
+// "..Opening <dir>/<name>: .." twice, with all but <dir> the same: the two directories.
+std::optional<std::pair<std::string, std::string>> directories_in(const std::string& a,
+                                                                  const std::string& b) {
+  constexpr std::string_view kOpening = "Opening /";
+  const auto [at_a, at_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  const std::size_t opening = a.rfind(kOpening, static_cast<std::size_t>(at_a - a.begin()));
+  if (opening == std::string::npos) return std::nullopt;
+  const std::size_t begin = opening + kOpening.size() - 1;
+  std::size_t same = static_cast<std::size_t>(
+      std::mismatch(a.rbegin(), a.rend() - begin, b.rbegin(), b.rend() - begin).first - a.rbegin());
+  const std::size_t slash = a.find('/', a.size() - same);
+  if (slash == std::string::npos) return std::nullopt;
+  same = a.size() - slash;
+  return std::pair(a.substr(begin, slash - begin), b.substr(begin, b.size() - same - begin));
 }
 
-// "Opening inode N (<path>) as handle H: .." in parts; the path is empty where there is none.
-struct OpeningText {
-  std::string path;
-  std::string rest;
-};
-OpeningText parted(const std::string& text) {
-  const std::size_t close = text.rfind(") as handle ");
-  const std::size_t open = text.find(" (");
-  if (open == std::string::npos || close == std::string::npos || close < open) return {"", text};
-  return {text.substr(open + 2, close - open - 2), text.substr(0, open) + text.substr(close + 1)};
-}
-
-// Texts that differ in the path of an opened inode only, which both are links of: a daemon that
-// keeps handles finds one of them (and prints none that ends in " (deleted)").
+// Texts that differ in one path only, where both are links of one file: a daemon that keeps handles
+// finds one of them (and prints none that ends in " (deleted)").
 bool links_of_one_file(const std::string& a, const std::string& b, const std::string& root) {
   const OpeningText parts_a = parted(a);
   const OpeningText parts_b = parted(b);
-  if (parts_a.rest != parts_b.rest) return false;
+  std::string path_a = parts_a.path;
+  std::string path_b = parts_b.path;
+  if (parts_a.rest != parts_b.rest) {
+    const auto directories = directories_in(a, b);
+    if (!directories) return false;
+    std::tie(path_a, path_b) = *directories;
+  }
   const auto look = [&](const std::string& path, struct stat& stat) {
     return !path.empty() && ::lstat((root + path).c_str(), &stat) == 0 && stat.st_nlink > 1;
   };
   struct stat stat_a {};
   struct stat stat_b {};
-  const bool one = look(parts_a.path, stat_a);
-  const bool other = look(parts_b.path, stat_b);
-  if (!one || !other) return one || other;
+  const bool one = look(path_a, stat_a);
+  const bool other = look(path_b, stat_b);
+  if (!one || !other) return (one && path_b.empty()) || (other && path_a.empty());
   return stat_a.st_dev == stat_b.st_dev && stat_a.st_ino == stat_b.st_ino;
 }
 
@@ -158,8 +156,11 @@ Predicted predicted(Bytes bytes, const Destination& destination) {
   const HostWalk walk = walk_host(input);
   const LoaderTexts texts(input, walk);
   for (const NodeId id : out.restore.invalid_inodes) {
-    const EntryIndex entry = order.in_store[index.slot_of(id)];
-    if (entry != kNoIndex) out.inode_texts[id] = texts.reason(entry).text;
+    const Slot slot = index.slot_of(id);
+    const EntryIndex entry = order.in_store[slot];
+    if (entry != kNoIndex && index.entries(slot).size() == 1) {
+      out.inode_texts[id] = texts.reason(entry).text;
+    }
   }
   std::map<HandleId, std::size_t> times;
   for (const Handle& handle : state.handles) ++times[handle.id];

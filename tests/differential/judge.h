@@ -36,8 +36,9 @@ struct Predicted {
   Verdict verdict = Verdict::kResume;
   bool starts = true;  // the daemon gets as far as a load
   std::string root;    // in front of the paths of its texts: the share, where it is its root
+  // Of ids that stand once in the state.
   std::map<NodeId, std::string> inode_texts;
-  std::map<HandleId, std::string> handle_texts;  // of ids that stand once
+  std::map<HandleId, std::string> handle_texts;
   std::optional<Remains> remains;  // where the load succeeds
 };
 

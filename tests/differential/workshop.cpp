@@ -60,9 +60,27 @@ Result<std::string> mount_overlay(const std::string& directory) {
   return at;
 }
 
+// The bases of one process, in `directory`.
+std::vector<std::string> set_up_bases(const std::string& directory, std::string& missing) {
+  ::mkdir(directory.c_str(), 0755);
+  std::vector<std::string> bases = {directory + "/tmpfs"};
+  ::mkdir(bases[0].c_str(), 0755);
+  missing.clear();
+  const auto take = [&](const Result<std::string>& base) {
+    if (base) bases.push_back(*base);
+    else missing += (missing.empty() ? "" : "; ") + base.error().text;
+  };
+  constexpr off_t kMiB = 1 << 20;
+  take(mount_overlay(directory));
+  take(mount_image(directory, {"ext4", {"mkfs.ext4", "-q", "-O", "^has_journal"}, 64 * kMiB}));
+  take(mount_image(directory, {"xfs", {"mkfs.xfs", "-q"}, 320 * kMiB}));
+  take(mount_image(directory, {"btrfs", {"mkfs.btrfs", "-q"}, 128 * kMiB}));
+  return bases;
+}
+
 }  // namespace
 
-Result<Workshop> set_up_workshop(const std::string& directory) {
+Result<Workshop> set_up_workshop(const std::string& directory, unsigned processes) {
   if (::unshare(CLONE_NEWNS) != 0) return fail_errno(errno, "unshare");
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
     return fail_errno(errno, "mount --make-rprivate /");
@@ -71,17 +89,9 @@ Result<Workshop> set_up_workshop(const std::string& directory) {
     return fail_errno(errno, "mount a tmpfs on " + directory);
   }
   Workshop shop;
-  shop.bases.push_back(directory + "/tmpfs");
-  ::mkdir(shop.bases[0].c_str(), 0755);
-  const auto take = [&](const Result<std::string>& base) {
-    if (base) shop.bases.push_back(*base);
-    else shop.missing += (shop.missing.empty() ? "" : "; ") + base.error().text;
-  };
-  constexpr off_t kMiB = 1 << 20;
-  take(mount_overlay(directory));
-  take(mount_image(directory, {"ext4", {"mkfs.ext4", "-q", "-O", "^has_journal"}, 64 * kMiB}));
-  take(mount_image(directory, {"xfs", {"mkfs.xfs", "-q"}, 320 * kMiB}));
-  take(mount_image(directory, {"btrfs", {"mkfs.btrfs", "-q"}, 128 * kMiB}));
+  for (unsigned i = 0; i < processes; ++i) {
+    shop.bases.push_back(set_up_bases(fmt::format("{}/{}", directory, i), shop.missing));
+  }
   return shop;
 }
 

@@ -12,11 +12,14 @@
 namespace vfsmend::differential {
 
 struct Workshop {
-  std::vector<std::string> bases;
+  // For each process that plays at the same time its own: a damaged file handle may open anything
+  // on its file system, another's files too.
+  std::vector<std::vector<std::string>> bases;
   std::string missing;  // file systems that could not be had, and why; empty: none
 };
 
 // `directory`: empty and ours; it becomes a tmpfs with all else in it. Needs root.
-[[nodiscard]] Result<Workshop> set_up_workshop(const std::string& directory);
+[[nodiscard]] Result<Workshop> set_up_workshop(const std::string& directory,
+                                               unsigned processes);
 
 }  // namespace vfsmend::differential

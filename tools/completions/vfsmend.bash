@@ -8,13 +8,17 @@ _vfsmend() {
     --posix-acl --inode-file-handles --modcaps --rlimit-nofile --thread-pool-size
     --allow-direct-io --cache --readonly --allowed-dir --remap-filter --overlay --format --output
     --color --redact-paths --max-findings --trace-id --deadline --help'
+  local rehearse='--virtiofsd --read-only-bind --shared-dir --share --on-error --dialect
+    --daemon-args --sandbox --writeback --announce-submounts --no-announce-submounts --posix-acl
+    --inode-file-handles --modcaps --rlimit-nofile --thread-pool-size --allow-direct-io --cache
+    --readonly --format --output --color --redact-paths --max-findings --trace-id --deadline --help'
   local inspect='--dialect --overlay --format --output --color --redact-paths --trace-id --deadline
     --help'
   local explain='--color --help'
   COMPREPLY=()
 
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W 'check inspect explain help --version --help' -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W 'check rehearse inspect explain help --version --help' -- "$current")
     return
   fi
   local values=
@@ -28,7 +32,7 @@ _vfsmend() {
     --color) values='auto always never' ;;
     --format)
       values='text json'
-      [[ ${COMP_WORDS[1]} == check ]] && values+=' jsonl'
+      [[ ${COMP_WORDS[1]} != inspect ]] && values+=' jsonl'
       ;;
     --shared-dir | --allowed-dir)
       compopt -o filenames
@@ -37,7 +41,7 @@ _vfsmend() {
       ;;
     --share | --mount-ns | --daemon-uid | --daemon-args | --virtiofsd-version | --modcaps | \
       --rlimit-nofile | --thread-pool-size | --max-findings | --trace-id | --deadline) return ;;
-    --output | --overlay)
+    --output | --overlay | --virtiofsd)
       compopt -o filenames
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
       return
@@ -48,7 +52,7 @@ _vfsmend() {
     return
   fi
   case ${COMP_WORDS[1]} in
-    check | inspect)
+    check | rehearse | inspect)
       if [[ $current == -* ]]; then
         local name=${COMP_WORDS[1]}
         mapfile -t COMPREPLY < <(compgen -W "${!name}" -- "$current")
@@ -67,7 +71,7 @@ _vfsmend() {
         mapfile -t COMPREPLY < <(compgen -W "$codes" -- "$current")
       fi
       ;;
-    help) mapfile -t COMPREPLY < <(compgen -W 'check inspect explain' -- "$current") ;;
+    help) mapfile -t COMPREPLY < <(compgen -W 'check rehearse inspect explain' -- "$current") ;;
   esac
 }
 complete -F _vfsmend vfsmend

@@ -39,6 +39,36 @@ bool has_value(std::string_view name) {
   return in(kOurs, name) || in(kOtherWithValue, name) || name == "o";
 }
 
+struct DaemonSwitch {
+  std::string name;  // without dashes
+  std::string value;
+  bool has_value = false;
+};
+
+// The switches on a daemon's command line, in their order. Other words are passed over: the
+// program's own name, or the value of a switch that nobody knows.
+Result<std::vector<DaemonSwitch>> daemon_switches(std::string_view line) {
+  VFSMEND_TRY_ASSIGN(const std::vector<std::string> words, shell_words(line));
+  std::vector<DaemonSwitch> found;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const std::size_t dashes = word.find_first_not_of('-');
+    if (dashes == 0 || dashes == std::string::npos) continue;
+    const std::size_t equals = word.find('=');
+    // -ocache=auto: a value sticks to a switch of one letter.
+    const bool sticks = dashes == 1 && word.size() > 2 && word[1] == 'o';
+    DaemonSwitch at;
+    at.name = sticks ? "o" : word.substr(dashes, std::min(equals, word.size()) - dashes);
+    at.has_value = true;
+    if (sticks) at.value = word.substr(2);
+    else if (equals != std::string::npos) at.value = word.substr(equals + 1);
+    else if (has_value(at.name) && i + 1 < words.size()) at.value = words[++i];
+    else at.has_value = false;
+    found.push_back(std::move(at));
+  }
+  return found;
+}
+
 Result<void> apply_known(std::string_view name, std::string_view value, Switches& switches);
 
 // The deprecated -o list of the C daemon: "source=/d,cache=always,no_writeback".
@@ -112,24 +142,30 @@ Result<std::vector<std::string>> shell_words(std::string_view line) {
 }
 
 Result<void> apply_daemon_args(std::string_view line, Switches& switches) {
-  VFSMEND_TRY_ASSIGN(const std::vector<std::string> words, shell_words(line));
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    // Without a dash: the program's own name, or the value of a switch that nobody knows.
-    const std::size_t dashes = word.find_first_not_of('-');
-    if (dashes == 0 || dashes == std::string::npos) continue;
-    const std::size_t equals = word.find('=');
-    // -ocache=auto: a value sticks to a switch of one letter.
-    const bool sticks = dashes == 1 && word.size() > 2 && word[1] == 'o';
-    std::string name = sticks ? "o" : word.substr(dashes, std::min(equals, word.size()) - dashes);
-    std::string value;
-    if (sticks) value = word.substr(2);
-    else if (equals != std::string::npos) value = word.substr(equals + 1);
-    else if (has_value(name) && i + 1 < words.size()) value = words[++i];
-    auto applied = apply_known(name, value, switches);
+  VFSMEND_TRY_ASSIGN(const auto given, daemon_switches(line));
+  for (const DaemonSwitch& at : given) {
+    auto applied = apply_known(at.name, at.value, switches);
     if (!applied) return tl::make_unexpected(std::move(applied).error().context("--daemon-args"));
   }
   return {};
+}
+
+Result<std::vector<std::string>> words_to_pass_on(std::string_view line) {
+  static constexpr std::array<std::string_view, 14> kNotPassedOn = {
+      "shared-dir", "socket",  "socket-path", "socket-group", "fd",   "migration-on-error", "log-level",
+      "syslog",     "version", "help",        "V",            "h",    "print-capabilities", "d"};
+  VFSMEND_TRY_ASSIGN(const auto given, daemon_switches(line));
+  std::vector<std::string> words;
+  for (const DaemonSwitch& at : given) {
+    if (at.name == "o") {
+      return fail(ErrorCode::kUsage, "--daemon-args: a list with -o cannot be passed on to a daemon "
+                                     "with another socket: write its switches with --");
+    }
+    if (in(kNotPassedOn, at.name)) continue;
+    const std::string dashed = (at.name.size() == 1 ? "-" : "--") + at.name;
+    words.push_back(at.has_value ? dashed + "=" + at.value : dashed);
+  }
+  return words;
 }
 
 }  // namespace vfsmend

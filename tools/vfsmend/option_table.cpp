@@ -18,6 +18,14 @@ constexpr std::array kCommands = {
                 "Exit status: 0 resume, 2 coldboot, 4 a repair exists, 5 rebuild, 8 "
                 "indeterminate (nothing may be destroyed for it: mend the cause, try again), "
                 "16 wrong usage, 32 cancelled."},
+    CommandSpec{kRehearseCommand, "rehearse", "SNAPSHOT",
+                "let the virtiofsd that will restore say it itself",
+                "A check, and beside it the answer of a real virtiofsd, which loads the state: in a "
+                "private mount namespace, over a bind of the share, without a VM. It opens the "
+                "files that the guest has open, with the recorded flags; a state that would "
+                "truncate, create or hang is refused. Where the daemon and the prediction differ, "
+                "or the daemon does not confirm a good one, the verdict is indeterminate.\n\n"
+                "Exit status: that of check."},
     CommandSpec{kInspectCommand, "inspect", "SNAPSHOT", "show the state in a snapshot",
                 "Lists the virtio-fs devices of SNAPSHOT with their inodes and open handles as "
                 "they were saved. Looks at no shared directory and writes nothing.\n\n"
@@ -28,7 +36,8 @@ constexpr std::array kCommands = {
                 "Without one: a list of all codes."},
 };
 
-constexpr unsigned kLooking = kCheckCommand | kInspectCommand;
+constexpr unsigned kLooking = kCheckCommand | kInspectCommand | kRehearseCommand;
+constexpr unsigned kJudging = kCheckCommand | kRehearseCommand;
 constexpr unsigned kAll = kLooking | kExplainCommand;
 constexpr std::string_view kShares = "What to look at";
 constexpr std::string_view kWho = "Who restores";
@@ -37,18 +46,22 @@ constexpr std::string_view kCube = "CubeSandbox";
 constexpr std::string_view kReport = "Report";
 
 constexpr std::array kOptions = {
-    OptionSpec{"shared-dir", Takes::kOne, "DIR", kCheckCommand, kShares,
+    OptionSpec{"shared-dir", Takes::kOne, "DIR", kJudging, kShares,
                "the directory that the only device of the snapshot shares"},
-    OptionSpec{"share", Takes::kMany, "ID=DIR", kCheckCommand, kShares,
+    OptionSpec{"share", Takes::kMany, "ID=DIR", kJudging, kShares,
                "the directory that device ID shares; once for each device"},
     OptionSpec{"mount-ns", Takes::kOne, "PID", kCheckCommand, kShares,
                "look at shared directories in the mount namespace of process PID"},
 
+    OptionSpec{"virtiofsd", Takes::kOne, "PROGRAM", kRehearseCommand, kWho,
+               "path of the virtiofsd to ask; its version is what it says itself"},
+    OptionSpec{"read-only-bind", Takes::kNothing, "", kRehearseCommand, kWho,
+               "bind the share read-only for it: handles for writing fail then"},
     OptionSpec{"profile", Takes::kOne, "NAME", kCheckCommand, kWho,
                "virtiofsd, cube-abort (CubeSandbox until June 2026), cube-guest-error (since "
                "then) or cube-remap (since September 2026); default: from the snapshot, the "
                "strictest that fits"},
-    OptionSpec{"on-error", Takes::kOne, "POLICY", kCheckCommand, kWho,
+    OptionSpec{"on-error", Takes::kOne, "POLICY", kJudging, kWho,
                "abort or guest-error, as virtiofsd's --migration-on-error; default abort"},
     OptionSpec{"dialect", Takes::kOne, "NAME", kLooking, kWho,
                "of the state: auto, v1, v2 or cube-v1; default auto"},
@@ -56,39 +69,39 @@ constexpr std::array kOptions = {
                "version of the virtiofsd that restores; default 1.13.2"},
     OptionSpec{"daemon-uid", Takes::kOne, "UID[:GID]", kCheckCommand, kWho,
                "user that it runs as; default 0"},
-    OptionSpec{"daemon-args", Takes::kOne, "ARGS", kCheckCommand, kWho,
+    OptionSpec{"daemon-args", Takes::kOne, "ARGS", kJudging, kWho,
                "its command line as it runs, in one word; split as a shell does, and nothing "
                "is expanded. Options beside it win over it"},
 
-    OptionSpec{"sandbox", Takes::kOne, "MODE", kCheckCommand, kDaemon,
+    OptionSpec{"sandbox", Takes::kOne, "MODE", kJudging, kDaemon,
                "namespace, chroot or none; default namespace"},
-    OptionSpec{"writeback", Takes::kNothing, "", kCheckCommand, kDaemon, "writeback cache"},
-    OptionSpec{"announce-submounts", Takes::kNothing, "", kCheckCommand, kDaemon,
+    OptionSpec{"writeback", Takes::kNothing, "", kJudging, kDaemon, "writeback cache"},
+    OptionSpec{"announce-submounts", Takes::kNothing, "", kJudging, kDaemon,
                "mount points are told to the guest; the default"},
-    OptionSpec{"no-announce-submounts", Takes::kNothing, "", kCheckCommand, kDaemon,
+    OptionSpec{"no-announce-submounts", Takes::kNothing, "", kJudging, kDaemon,
                "mount points are not told"},
-    OptionSpec{"posix-acl", Takes::kMaybeOne, "WHEN", kCheckCommand, kDaemon,
+    OptionSpec{"posix-acl", Takes::kMaybeOne, "WHEN", kJudging, kDaemon,
                "POSIX ACLs; from 1.14 on with never, auto or always"},
-    OptionSpec{"inode-file-handles", Takes::kOne, "WHEN", kCheckCommand, kDaemon,
+    OptionSpec{"inode-file-handles", Takes::kOne, "WHEN", kJudging, kDaemon,
                "never, prefer or mandatory; default never, and prefer from 1.13.3 on"},
-    OptionSpec{"modcaps", Takes::kOne, "LIST", kCheckCommand, kDaemon,
+    OptionSpec{"modcaps", Takes::kOne, "LIST", kJudging, kDaemon,
                "capabilities, as +dac_read_search:-fowner"},
-    OptionSpec{"rlimit-nofile", Takes::kOne, "N", kCheckCommand, kDaemon,
+    OptionSpec{"rlimit-nofile", Takes::kOne, "N", kJudging, kDaemon,
                "limit of descriptors; without it descriptors are not judged"},
-    OptionSpec{"thread-pool-size", Takes::kOne, "N", kCheckCommand, kDaemon,
+    OptionSpec{"thread-pool-size", Takes::kOne, "N", kJudging, kDaemon,
                "threads of its pool; default 0"},
-    OptionSpec{"allow-direct-io", Takes::kNothing, "", kCheckCommand, kDaemon,
+    OptionSpec{"allow-direct-io", Takes::kNothing, "", kJudging, kDaemon,
                "O_DIRECT of the guest is passed on"},
-    OptionSpec{"cache", Takes::kOne, "POLICY", kCheckCommand, kDaemon,
+    OptionSpec{"cache", Takes::kOne, "POLICY", kJudging, kDaemon,
                "auto, always, never or metadata; default auto"},
-    OptionSpec{"readonly", Takes::kNothing, "", kCheckCommand, kDaemon,
+    OptionSpec{"readonly", Takes::kNothing, "", kJudging, kDaemon,
                "the guest cannot change anything"},
 
     OptionSpec{"allowed-dir", Takes::kMany, "DIR", kCheckCommand, kCube,
                "an entry of allowed_dirs; once for each"},
     OptionSpec{"remap-filter", Takes::kNothing, "", kCheckCommand, kCube,
                "absolute names are looked for in allowed_dirs by their last part"},
-    OptionSpec{"overlay", Takes::kOne, "FILE", kLooking, kCube,
+    OptionSpec{"overlay", Takes::kOne, "FILE", kCheckCommand | kInspectCommand, kCube,
                "the cube.virtiofs annotation of the resume: a JSON array of {id, "
                "backendfs_config}"},
 
@@ -101,7 +114,7 @@ constexpr std::array kOptions = {
                "auto, always or never; auto heeds NO_COLOR and CLICOLOR_FORCE"},
     OptionSpec{"redact-paths", Takes::kNothing, "", kLooking, kReport,
                "put a token in place of every name; the same name has the same token"},
-    OptionSpec{"max-findings", Takes::kOne, "N", kCheckCommand, kReport,
+    OptionSpec{"max-findings", Takes::kOne, "N", kJudging, kReport,
                "findings in the report, worst first; default 1000. Counts stay whole"},
     OptionSpec{"trace-id", Takes::kOne, "ID", kLooking, kReport,
                "put into the report and before each message"},

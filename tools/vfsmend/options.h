@@ -13,7 +13,12 @@
 
 namespace vfsmend {
 
-enum CommandBit : unsigned { kCheckCommand = 1, kInspectCommand = 2, kExplainCommand = 4 };
+enum CommandBit : unsigned {
+  kCheckCommand = 1,
+  kInspectCommand = 2,
+  kExplainCommand = 4,
+  kRehearseCommand = 8,
+};
 
 struct CommandSpec {
   CommandBit bit;

@@ -235,6 +235,26 @@ Result<CheckSettings> check_settings(const Parsed& parsed) {
   return settings;
 }
 
+Result<RehearseSettings> rehearse_settings(const Parsed& parsed) {
+  RehearseSettings settings;
+  VFSMEND_TRY_ASSIGN(settings.check, check_settings(parsed));
+  settings.check.request.profile = Profile::kVirtiofsd;  // whose loader is asked
+  settings.virtiofsd = parsed.value("virtiofsd", "");
+  if (settings.virtiofsd.empty()) {
+    return usage("--virtiofsd is missing: the program that will restore, by its path");
+  }
+  settings.read_only = parsed.has("read-only-bind");
+  if (parsed.has("daemon-args")) {
+    VFSMEND_TRY_ASSIGN(settings.daemon_words, words_to_pass_on(parsed.value("daemon-args", "")));
+  }
+  for (const auto& [name, value] : parsed.options) {
+    if (!is_switch(name) || name == "on-error") continue;
+    settings.daemon_words.push_back(value.empty() ? "--" + name
+                                                  : fmt::format("--{}={}", name, value));
+  }
+  return settings;
+}
+
 Result<InspectSettings> inspect_settings(const Parsed& parsed) {
   InspectSettings settings;
   VFSMEND_TRY_ASSIGN(settings.run, run_settings(parsed));

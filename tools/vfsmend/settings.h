@@ -45,6 +45,14 @@ struct InspectSettings {
   OutputSettings output;
 };
 
+struct RehearseSettings {
+  CheckSettings check;
+  std::string virtiofsd;                  // program
+  std::vector<std::string> daemon_words;  // its switches, but those that are ours to give
+  bool read_only = false;                 // the bind of the share
+};
+
+[[nodiscard]] Result<RehearseSettings> rehearse_settings(const Parsed& parsed);
 [[nodiscard]] Result<CheckSettings> check_settings(const Parsed& parsed);
 [[nodiscard]] Result<InspectSettings> inspect_settings(const Parsed& parsed);
 [[nodiscard]] Result<ColorWhen> color_setting(const Parsed& parsed);

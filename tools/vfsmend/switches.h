@@ -35,6 +35,11 @@ struct Switches {
 // included, and passes over the rest; what virtiofsd 1.11 to 1.14 does not know either gets a note.
 [[nodiscard]] Result<void> apply_daemon_args(std::string_view line, Switches& switches);
 
+// The switches of `--daemon-args` for a daemon that we start: all but its socket, its share, its
+// log, its error policy and what makes it print and end. kUsage: an -o list, which holds some of
+// these.
+[[nodiscard]] Result<std::vector<std::string>> words_to_pass_on(std::string_view line);
+
 // A decimal number up to `largest`.
 [[nodiscard]] Result<std::uint64_t> parse_number(std::string_view option, std::string_view text,
                                                  std::uint64_t largest);
