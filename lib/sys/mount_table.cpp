@@ -57,6 +57,7 @@ std::optional<Mount> parse_line(std::string_view line) {
   }
   mount.mount_point = unescaped(fields[4]);
   mount.listed_point = fields[4];
+  mount.listed_root = fields[3];
   mount.mount_read_only = has_option(fields[5], "ro");
   mount.fs_type = unescaped(fields[dash + 1]);
   mount.super_read_only = has_option(fields[dash + 3], "ro");

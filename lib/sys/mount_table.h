@@ -15,6 +15,7 @@ struct Mount {
   std::uint64_t id = 0;
   std::string mount_point;    // octal escapes of mountinfo undone
   std::string listed_point;   // as it stands there
+  std::string listed_root;    // the same of what of the file system is mounted
   std::string fs_type;        // "ext4", "fuse.s3fs"
   bool mount_read_only = false;  // this mount
   bool super_read_only = false;  // the file system behind it

@@ -2,12 +2,15 @@
 // With --inode-file-handles=prefer|mandatory a daemon keeps inodes as file handles, and for each
 // mount it meets it wants a descriptor of that mount: it looks the mount id up in its own
 // /proc/self/mountinfo and opens the mount point by the text that stands there. The kernel escapes
-// white space and backslashes in it, which virtiofsd (1.13.2, 1.14.0) does not undo; and a mount
-// point may lie below another mount. No inode of such a mount can be loaded then.
+// blanks, tabs, line breaks and backslashes in it, which virtiofsd (1.13.2, 1.14.0) does not undo; it
+// takes any white space of Unicode for the end of a column, where the kernel has blanks only; and a
+// mount point may lie below another mount. No inode of such a mount can be loaded then.
 #pragma once
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <unordered_map>
 
 #include "sys/calls.h"
@@ -27,6 +30,8 @@ class MountProbe {
 
  private:
   [[nodiscard]] int look(const sys::Mount& mount);
+  // Where the daemon looks for it; nothing where it has no such mount.
+  [[nodiscard]] std::optional<std::string> place(const sys::Mount& mount) const;
 
   sys::Calls& calls_;
   const Destination& to_;

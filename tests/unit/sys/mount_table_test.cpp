@@ -24,6 +24,7 @@ TEST(MountTable, FieldsOfALine) {
   const Mount& first = table.at(36);
   EXPECT_EQ(first.id, 36U);
   EXPECT_EQ(first.mount_point, "/mnt2");
+  EXPECT_EQ(first.listed_root, "/mnt1");
   EXPECT_EQ(first.fs_type, "ext3");
   EXPECT_FALSE(first.mount_read_only);
   EXPECT_TRUE(first.super_read_only);
