@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <memory>
 #include <mutex>
 
@@ -147,7 +148,10 @@ class Walk {
       node.position = static_cast<std::uint32_t>(nul);
       return {};
     }
-    if (!parent.searchable) return miss(entry, EACCES);
+    // The kernel takes in the name before it looks at a directory, and begins "/.." elsewhere.
+    if (name.empty()) return miss(entry, ENOENT);
+    if (name.size() >= PATH_MAX) return miss(entry, ENAMETOOLONG);
+    if (!parent.searchable && name.front() != '/') return miss(entry, EACCES);
     return is_one_component(name) ? look_at_component(entry, parent, name)
                                   : look_at_path(entry, parent, name);
   }

@@ -13,9 +13,7 @@
 namespace vfsmend::differential {
 namespace {
 
-using std::string_literals::operator""s;
-
-const std::array<std::string, 24> kPlainNames = {
+const std::array<std::string, 24> kNames = {
     "a", "b", "c", "d", "e", "f1", "f2", "sub", "lib", "x y", "data.db", "module.py",
     "\xc3\xbc\xe2\x82\xac", "na\nme", "gone (deleted)", "\xff\xfe", "...", "quo\"te", "back\\slash",
     "tab\t", "-n", "%41", std::string(200, 'n'), std::string(255, 'L')};
@@ -64,7 +62,8 @@ class Generator {
       if (dice_.percent(30)) save.emplace_back("--migration-confirm-paths");
     }
     if (dice_.percent(20)) {
-      load.push_back("--inode-file-handles="s + (dice_.percent(60) ? "prefer" : "mandatory"));
+      load.emplace_back(dice_.percent(60) ? "--inode-file-handles=prefer"
+                                          : "--inode-file-handles=mandatory");
     }
     if (dice_.percent(10)) load.emplace_back("--allow-direct-io");
     if (dice_.percent(8)) load.emplace_back("--modcaps=-dac_override:-fowner");
@@ -74,7 +73,7 @@ class Generator {
 
   std::string fresh_path() {
     const std::string dir = dice_.one_of(dirs_);
-    const std::string name = dice_.one_of(kPlainNames);
+    const std::string name = dice_.one_of(kNames);
     return dir.empty() ? name : dir + "/" + name;
   }
   // Mostly something that was made; sometimes not.

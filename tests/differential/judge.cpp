@@ -29,8 +29,11 @@ std::optional<std::pair<std::string, std::string>> directories_in(const std::str
   const std::size_t opening = a.rfind(kOpening, static_cast<std::size_t>(at_a - a.begin()));
   if (opening == std::string::npos) return std::nullopt;
   const std::size_t begin = opening + kOpening.size() - 1;
+  const std::string_view rest_a = std::string_view(a).substr(begin);
+  const std::string_view rest_b = std::string_view(b).substr(begin);
   std::size_t same = static_cast<std::size_t>(
-      std::mismatch(a.rbegin(), a.rend() - begin, b.rbegin(), b.rend() - begin).first - a.rbegin());
+      std::mismatch(rest_a.rbegin(), rest_a.rend(), rest_b.rbegin(), rest_b.rend()).first -
+      rest_a.rbegin());
   const std::size_t slash = a.find('/', a.size() - same);
   if (slash == std::string::npos) return std::nullopt;
   same = a.size() - slash;
@@ -82,6 +85,7 @@ class Comparison {
   template <typename Id>
   void ids(std::string_view what, const std::vector<Id>& model, const std::map<Id, std::string>& daemon) {
     std::vector<Id> really;
+    really.reserve(daemon.size());
     for (const auto& [id, said] : daemon) really.push_back(id);
     if (model != really) {
       out_.push_back(fmt::format("{}: model [{}], daemon [{}]", what, fmt::join(model, " "),

@@ -236,12 +236,13 @@ int run_one(const Options& options, const Plan& plan) {
   return score->disagreements.empty() && score->loads > 0 ? 0 : 1;
 }
 
-std::string default_daemon() {
+// Of the test bed.
+std::string daemon_of(const std::string& version) {
   const char* bed = std::getenv("VFSMEND_TESTBED");
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
   const std::string caches = cache != nullptr ? cache : std::string(home != nullptr ? home : "") + "/.cache";
-  return (bed != nullptr ? bed : caches + "/vfsmend/testbed") + "/virtiofsd-1.13.2";
+  return (bed != nullptr ? bed : caches + "/vfsmend/testbed") + "/virtiofsd-" + version;
 }
 
 int skip(std::string_view why) {
@@ -275,7 +276,8 @@ int main_with(int argc, char** argv) {
   options.program = argv[0];
   po::options_description known("The model against a real virtiofsd, on random cases");
   known.add_options()("help", "this text")(
-      "virtiofsd", po::value(&options.bench.virtiofsd)->default_value(default_daemon()), "program")(
+      "version", po::value(&options.bench.version)->default_value("1.13.2"), "of the test bed's daemons")(
+      "virtiofsd", po::value(&options.bench.virtiofsd), "another program")(
       "count", po::value(&options.count)->default_value(2000), "cases")(
       "first", po::value(&options.first)->default_value(1), "first seed")(
       "rounds", po::value(&options.rounds)->default_value(5), "cases a seed: one tree and session")(
@@ -291,6 +293,7 @@ int main_with(int argc, char** argv) {
     return 0;
   }
   if (::geteuid() != 0) return skip("not root");
+  if (options.bench.virtiofsd.empty()) options.bench.virtiofsd = daemon_of(options.bench.version);
   auto version = daemon::version_of(options.bench.virtiofsd, sys::Deadline::in(std::chrono::seconds(10)));
   if (!version) return skip(version.error().text + " (scripts/fetch-testbed brings it)");
   options.bench.version = *version;

@@ -84,6 +84,7 @@ std::string first_difference(const Restore& model, const Rehearsal& daemon) {
 template <typename Id>
 std::vector<Id> ids_of(const std::map<Id, std::string>& texts) {
   std::vector<Id> ids;
+  ids.reserve(texts.size());
   for (const auto& [id, text] : texts) ids.push_back(id);
   return ids;
 }
