@@ -60,10 +60,12 @@ Treatment on_path(F f) {
 
 void rename(Patient& p, Path& path, std::uint64_t m) {
   using std::string_literals::operator""s;
-  // None leads further up than the directory of the case: what is opened there is its own.
-  const std::array<std::string, 12> names = {
+  // None leads further up than the directory of the case: what is opened there is its own. What is
+  // absolute does not exist outside a sandbox.
+  const std::array<std::string, 20> names = {
       "", ".", "..", "a", "b", "sub/a", "a/", "../share", "na\0me"s, std::string(256, 'x'), "nowhere",
-      std::string(path.filename) + "x"};
+      std::string(path.filename) + "x", "./" + std::string(path.filename), "sub/../a", "a//b", "c/./d",
+      "/vfsmend-nowhere", "/vfsmend-nowhere/../a", std::string(4095, 'p'), std::string(4096, 'p')};
   path.filename = p.keep(names[m % names.size()]);
 }
 

@@ -84,6 +84,21 @@ class Generator {
   void make_tree() {
     const std::uint64_t count = 3 + dice_.roll(18);
     for (std::uint64_t i = 0; i < count; ++i) make_entry();
+    if (dice_.percent(4)) make_chain();
+  }
+
+  // Directories in each other, until their path is longer than a daemon can read back.
+  void make_chain() {
+    constexpr int kDepth = 16;
+    std::string path;
+    for (int i = 0; i < kDepth; ++i) {
+      path += (i == 0 ? "" : "/") + std::string(255, 'L');
+      add(Kind::kMkdir, path);
+      dirs_.push_back(path);
+      all_.push_back(path);
+    }
+    all_.push_back(path + "/deep");
+    add(Kind::kCreate, all_.back(), "", static_cast<unsigned>(dice_.one_of(kGuestFlags)));
   }
 
   void make_entry() {
