@@ -81,7 +81,8 @@ int MountProbe::look(const sys::Mount& mount) {
   if (!point) return 0;
   sys::UniqueFd fd;
   if (to_.share_is_root()) {
-    fd = sys::UniqueFd(open_path(calls_, share_.fd.get(), point->c_str(), Leave::kClampedToShare, false));
+    fd = sys::UniqueFd(
+        open_path(calls_, share_.fd.get(), point->c_str(), Leave::kClampedToShare, false));
   } else {
     // A part of a name is looked for in the daemon's working directory, and taken not to be there.
     if (!point->starts_with('/')) return ENOENT;

@@ -14,7 +14,8 @@ inline std::string testbed_program(const std::string& name) {
   const char* bed = std::getenv("VFSMEND_TESTBED");
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
-  const std::string caches = cache != nullptr ? cache : std::string(home != nullptr ? home : "") + "/.cache";
+  const std::string caches =
+      cache != nullptr ? cache : std::string(home != nullptr ? home : "") + "/.cache";
   return (bed != nullptr ? bed : caches + "/vfsmend/testbed") + "/" + name;
 }
 

@@ -211,7 +211,8 @@ TEST_F(RealVirtiofsd, StubsStandInItsLog) {
 }
 
 TEST_F(RealVirtiofsd, ANameForgesNoRecord) {
-  const std::string name = "x\n[2026-01-02T03:04:05Z ERROR a] Migration failed: Failed to load state: no\n";
+  const std::string name = "x\n[2026-01-02T03:04:05Z ERROR a] Migration failed: Failed to "
+                           "load state: no\n";
   const ByteVector bytes = state_after({}, [&](FuseSession& guest) {
     (void)must(guest.create(kRootId, name, O_RDWR, 0644));
   });
