@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A column as bytes that compress well, for zstd to do the rest:
+//
+//   integers = shuffled(values)                   plain
+//            | shuffled(zigzag(differences))      delta: each to the one before, the first to 0
+//   texts    = plain lengths:u32, then the bytes
+//   names    = shared:u8 each, plain lengths:u32 of the rests, then the rests: what a name shares
+//              with the one before it, up to 255 bytes, is not repeated
+//   handles  = ino_at:u8 length:u8 each, then all first bytes, all second bytes, ..; the four bytes
+//              from ino_at on are XORed with the low ones of the inode number, where the handle has
+//              them (255: in none), since most file systems put it there
+//
+// "Shuffled": all first (lowest) bytes, then all second bytes, .. . Differences wrap.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "manifest/manifest.h"
+
+namespace vfsmend::columns {
+
+enum class Coding { kPlain, kDelta };
+
+// Of std::uint8_t, std::uint32_t and std::uint64_t.
+template <typename U>
+void put_integers(ByteVector& out, std::span<const U> values, Coding coding);
+// `raw` has as many bytes as `out`.
+template <typename U>
+void get_integers(Bytes raw, Coding coding, std::span<U> out);
+
+void put_texts(ByteVector& out, const TextColumn& texts);
+void put_names(ByteVector& out, const TextColumn& names);
+void put_handles(ByteVector& out, const TextColumn& handles, std::span<const std::uint64_t> ino);
+
+// Of `count` texts; kFormat where `raw` holds others. At most `room` bytes of text (kLimit).
+[[nodiscard]] Result<TextColumn> get_texts(Bytes raw, std::size_t count);
+[[nodiscard]] Result<TextColumn> get_names(Bytes raw, std::size_t count, std::uint64_t room);
+[[nodiscard]] Result<TextColumn> get_handles(Bytes raw, std::span<const std::uint64_t> ino);
+
+}  // namespace vfsmend::columns

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "manifest/manifest_file.h"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <span>
+#include <type_traits>
+
+#include "base/check.h"
+#include "manifest/blocks.h"
+#include "manifest/columns.h"
+#include "manifest/section_head.h"
+
+namespace vfsmend {
+namespace {
+
+using columns::Coding;
+
+constexpr std::size_t kKinds = static_cast<std::size_t>(kLastBlock) + 1;
+
+// Calls visit(kind, coding, column) for each column of integers, in an order in which a column that
+// is stored as the difference to another one comes behind it; `base` is that other one, or null.
+template <typename Entries, typename Visit>
+void for_each_integer(Entries& e, Visit&& visit) {
+  visit(BlockKind::kParent, Coding::kDelta, e.parent);
+  visit(BlockKind::kNode, Coding::kDelta, e.node);
+  visit(BlockKind::kMode, Coding::kPlain, e.mode);
+  visit(BlockKind::kUid, Coding::kPlain, e.uid);
+  visit(BlockKind::kGid, Coding::kPlain, e.gid);
+  visit(BlockKind::kNlink, Coding::kPlain, e.nlink);
+  visit(BlockKind::kSize, Coding::kPlain, e.size);
+  visit(BlockKind::kDevice, Coding::kPlain, e.device);
+  visit(BlockKind::kIno, Coding::kDelta, e.ino);
+  visit(BlockKind::kRdev, Coding::kPlain, e.rdev);
+  visit(BlockKind::kMtime, Coding::kDelta, e.mtime);
+  visit(BlockKind::kBtime, Coding::kDelta, e.btime);
+  visit(BlockKind::kCtime, Coding::kDelta, e.ctime);
+  visit(BlockKind::kHandleType, Coding::kPlain, e.handle_type);
+  visit(BlockKind::kXattrs, Coding::kPlain, e.xattrs);
+  visit(BlockKind::kNotes, Coding::kPlain, e.notes);
+}
+
+// Signed columns are stored as their two's complement.
+template <typename T>
+std::span<const std::make_unsigned_t<T>> bits(const std::vector<T>& column) {
+  return {reinterpret_cast<const std::make_unsigned_t<T>*>(column.data()), column.size()};
+}
+template <typename T>
+std::span<std::make_unsigned_t<T>> bits(std::vector<T>& column) {
+  return {reinterpret_cast<std::make_unsigned_t<T>*>(column.data()), column.size()};
+}
+
+void encode_section(const ManifestSection& section, std::uint32_t number, BlockWriter& out) {
+  const EntryTable& e = section.entries;
+  std::array<ByteVector, kKinds> raw;
+  const auto at = [&](BlockKind kind) -> ByteVector& {
+    return raw[static_cast<std::size_t>(kind)];
+  };
+  at(BlockKind::kSection) = encode_section_head(section);
+  for_each_integer(e, [&](BlockKind kind, Coding coding, const auto& column) {
+    columns::put_integers(at(kind), bits(column), coding);
+  });
+  columns::put_names(at(BlockKind::kName), e.name);
+  columns::put_handles(at(BlockKind::kHandle), e.handle, e.ino);
+  columns::put_texts(at(BlockKind::kTarget), e.target);
+  for (auto kind = BlockKind::kSection; kind <= kLastBlock;
+       kind = BlockKind{static_cast<std::uint32_t>(kind) + 1}) {
+    if (kind == BlockKind::kHash) continue;
+    out.add(kind, number, at(kind));
+    at(kind) = {};
+  }
+  if (e.hash.empty()) return;
+  std::vector<std::uint64_t> halves;
+  halves.reserve(2 * e.hash.size());
+  for (const auto& hash : e.hash) halves.insert(halves.end(), hash.begin(), hash.end());
+  columns::put_integers<std::uint64_t>(at(BlockKind::kHash), halves, Coding::kPlain);
+  out.add(BlockKind::kHash, number, at(BlockKind::kHash));
+}
+
+bool has_one_length(const EntryTable& e) {
+  const std::size_t count = e.size_of();
+  bool same = e.name.size() == count && e.handle.size() == count && e.target.size() == count &&
+              (e.hash.empty() || e.hash.size() == count);
+  for_each_integer(e, [&](BlockKind, Coding, const auto& column) {
+    same = same && column.size() == count;
+  });
+  return same;
+}
+
+// Reads one section out of its blocks, of which each kind stands once at most.
+class SectionReader {
+ public:
+  SectionReader(Unpacker& unpacker, std::uint64_t& memory) : unpacker_(unpacker), memory_(memory) {}
+
+  void add(const Block& block) { blocks_[static_cast<std::size_t>(block.kind)] = &block; }
+
+  Result<ManifestSection> read() {
+    ManifestSection section;
+    VFSMEND_TRY_ASSIGN(const Bytes head, unpack(BlockKind::kSection));
+    const auto count = decode_section_head(head, memory_, section);
+    if (!count) return at(BlockKind::kSection, count.error());
+    VFSMEND_TRY(check_sizes(section.entries, *count));
+    count_ = static_cast<std::size_t>(*count);
+    VFSMEND_TRY(read_columns(section.entries));
+    VFSMEND_TRY(check_consistent(section));
+    return section;
+  }
+
+ private:
+  [[nodiscard]] const Block* find(BlockKind kind) const {
+    return blocks_[static_cast<std::size_t>(kind)];
+  }
+
+  tl::unexpected<Error> at(BlockKind kind, const Error& error) const {
+    return tl::make_unexpected(Error(error).context(place_of(*find(kind))));
+  }
+
+  Result<Bytes> unpack(BlockKind kind) {
+    const Block* block = find(kind);
+    if (!block) return fail(ErrorCode::kFormat, fmt::format("block {} is missing", name_of(kind)));
+    return unpacker_.unpack(*block);
+  }
+
+  // All columns of integers are there and as long as the section says, before any is expanded.
+  Result<void> check_sizes(const EntryTable& e, std::uint64_t count) const {
+    if (count >= kNoParent) {
+      return fail(ErrorCode::kLimit, fmt::format("{} entries in a section", count));
+    }
+    Result<void> result;
+    for_each_integer(e, [&](BlockKind kind, Coding, const auto& column) {
+      if (result) result = check_size(kind, count * sizeof(column[0]));
+    });
+    if (result && find(BlockKind::kHash)) result = check_size(BlockKind::kHash, count * 16);
+    return result;
+  }
+
+  [[nodiscard]] Result<void> check_size(BlockKind kind, std::uint64_t size) const {
+    const Block* block = find(kind);
+    if (!block) return fail(ErrorCode::kFormat, fmt::format("block {} is missing", name_of(kind)));
+    if (block->raw_size == size) return {};
+    return fail(ErrorCode::kFormat, fmt::format("{}: {} bytes, not {}", place_of(*block),
+                                                block->raw_size, size));
+  }
+
+  // Memory for `bytes` more, beside what read_blocks has counted.
+  Result<void> take(std::uint64_t bytes) {
+    if (bytes > memory_) return fail(ErrorCode::kLimit, "more memory than a manifest may take");
+    memory_ -= bytes;
+    return {};
+  }
+
+  Result<void> read_columns(EntryTable& e) {
+    Result<void> result;
+    for_each_integer(e, [&](BlockKind kind, Coding coding, auto& column) {
+      if (result) result = read_integers(kind, coding, column);
+    });
+    VFSMEND_TRY(std::move(result));
+    VFSMEND_TRY(take(3 * sizeof(std::uint64_t) * count_));
+    VFSMEND_TRY(read_text(BlockKind::kName, e.name, [this](Bytes raw) {
+      return columns::get_names(raw, count_, memory_);
+    }));
+    VFSMEND_TRY(take(e.name.bytes().size()));
+    VFSMEND_TRY(read_text(BlockKind::kTarget, e.target, [this](Bytes raw) {
+      return columns::get_texts(raw, count_);
+    }));
+    VFSMEND_TRY(read_text(BlockKind::kHandle, e.handle, [&e](Bytes raw) {
+      return columns::get_handles(raw, e.ino);
+    }));
+    return find(BlockKind::kHash) ? read_hash(e.hash) : Result<void>();
+  }
+
+  template <typename T>
+  Result<void> read_integers(BlockKind kind, Coding coding, std::vector<T>& column) {
+    VFSMEND_TRY_ASSIGN(const Bytes raw, unpack(kind));
+    column.resize(count_);
+    columns::get_integers(raw, coding, bits(column));
+    return {};
+  }
+
+  template <typename Get>
+  Result<void> read_text(BlockKind kind, TextColumn& column, Get get) {
+    VFSMEND_TRY_ASSIGN(const Bytes raw, unpack(kind));
+    Result<TextColumn> texts = get(raw);
+    if (!texts) return at(kind, texts.error());
+    column = *std::move(texts);
+    return {};
+  }
+
+  Result<void> read_hash(std::vector<std::array<std::uint64_t, 2>>& hash) {
+    VFSMEND_TRY_ASSIGN(const Bytes raw, unpack(BlockKind::kHash));
+    std::vector<std::uint64_t> halves(2 * count_);
+    columns::get_integers<std::uint64_t>(raw, Coding::kPlain, halves);
+    hash.resize(count_);
+    for (std::size_t i = 0; i < count_; ++i) hash[i] = {halves[2 * i], halves[2 * i + 1]};
+    return {};
+  }
+
+  Unpacker& unpacker_;
+  std::uint64_t& memory_;
+  std::array<const Block*, kKinds> blocks_{};
+  std::size_t count_ = 0;
+};
+
+}  // namespace
+
+Result<ByteVector> encode_manifest(const Manifest& manifest) {
+  BlockWriter out;
+  out.add(BlockKind::kFacts, 0, encode_facts(manifest.facts));
+  std::uint32_t number = 0;
+  for (const ManifestSection& section : manifest.sections) {
+    VFSMEND_CHECK(has_one_length(section.entries));
+    VFSMEND_CHECK(check_consistent(section));
+    encode_section(section, ++number, out);
+  }
+  if (out.raw_size() > kMaxManifestMemory) {
+    return fail(ErrorCode::kLimit,
+                fmt::format("a manifest of {} bytes, more than {}", out.raw_size(),
+                            kMaxManifestMemory));
+  }
+  return out.finish();
+}
+
+Result<Manifest> decode_manifest(Bytes bytes) {
+  VFSMEND_TRY_ASSIGN(const std::vector<Block> blocks, read_blocks(bytes));
+  std::uint64_t memory = kMaxManifestMemory;
+  for (const Block& block : blocks) memory -= block.raw_size;
+  if (blocks.empty() || blocks[0].section != 0 || blocks[0].kind != BlockKind::kFacts) {
+    return fail(ErrorCode::kFormat, "byte 24: the first block is not the facts of the file");
+  }
+  Unpacker unpacker;
+  Manifest manifest;
+  VFSMEND_TRY_ASSIGN(const Bytes raw, unpacker.unpack(blocks[0]));
+  auto facts = decode_facts(raw, memory);
+  if (!facts) return tl::make_unexpected(std::move(facts).error().context(place_of(blocks[0])));
+  manifest.facts = *std::move(facts);
+  for (std::size_t i = 1; i < blocks.size();) {
+    const std::uint32_t number = blocks[i].section;
+    if (number != manifest.sections.size() + 1 || blocks[i].kind != BlockKind::kSection) {
+      return fail(ErrorCode::kFormat, place_of(blocks[i]) + ": not where a section begins");
+    }
+    SectionReader reader(unpacker, memory);
+    for (; i < blocks.size() && blocks[i].section == number; ++i) reader.add(blocks[i]);
+    auto section = reader.read();
+    if (!section) {
+      return tl::make_unexpected(
+          std::move(section).error().context(fmt::format("section {}", number)));
+    }
+    manifest.sections.push_back(*std::move(section));
+  }
+  return manifest;
+}
+
+}  // namespace vfsmend
