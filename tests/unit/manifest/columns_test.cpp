@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "manifest/columns.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <limits>
+
+namespace vfsmend::columns {
+namespace {
+
+template <typename U>
+void check_round_trip(const std::vector<U>& values, Coding coding) {
+  ByteVector raw{0xaa};  // what is there stays
+  put_integers<U>(raw, values, coding);
+  RC_ASSERT(raw.size() == 1 + values.size() * sizeof(U));
+  RC_ASSERT(raw[0] == 0xaa);
+  std::vector<U> again(values.size());
+  get_integers<U>(Bytes(raw).subspan(1), coding, again);
+  RC_ASSERT(again == values);
+}
+
+RC_GTEST_PROP(Columns, IntegersComeBack, ()) {
+  for (const Coding coding : {Coding::kPlain, Coding::kDelta}) {
+    check_round_trip(*rc::gen::arbitrary<std::vector<std::uint8_t>>(), coding);
+    check_round_trip(*rc::gen::arbitrary<std::vector<std::uint32_t>>(), coding);
+    check_round_trip(*rc::gen::arbitrary<std::vector<std::uint64_t>>(), coding);
+  }
+}
+
+TEST(Columns, DifferencesWrap) {
+  constexpr auto kMax = std::numeric_limits<std::uint64_t>::max();
+  const std::vector<std::uint64_t> values = {kMax, 0, kMax, 1, kMax / 2 + 1, 0};
+  ByteVector raw;
+  put_integers<std::uint64_t>(raw, values, Coding::kDelta);
+  EXPECT_EQ((ByteVector{raw[0], raw[1], raw[2], raw[3]}), (ByteVector{1, 2, 1, 4}));  // zigzag
+  std::vector<std::uint64_t> again(values.size());
+  get_integers<std::uint64_t>(raw, Coding::kDelta, again);
+  EXPECT_EQ(again, values);
+}
+
+// Longer than what is decoded at a time, with high bytes in one part of it only.
+TEST(Columns, LongOnesComeBack) {
+  std::vector<std::uint64_t> values(10'000);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = i < 5000 ? i : i << 40;
+  for (const Coding coding : {Coding::kPlain, Coding::kDelta}) {
+    ByteVector raw;
+    put_integers<std::uint64_t>(raw, values, coding);
+    std::vector<std::uint64_t> again(values.size());
+    get_integers<std::uint64_t>(raw, coding, again);
+    EXPECT_EQ(again, values);
+  }
+}
+
+TEST(Columns, ShuffledIsAllFirstBytesFirst) {
+  ByteVector raw;
+  put_integers<std::uint32_t>(raw, std::vector<std::uint32_t>{0x04030201, 0x14131211},
+                              Coding::kPlain);
+  EXPECT_EQ(raw, (ByteVector{1, 0x11, 2, 0x12, 3, 0x13, 4, 0x14}));
+}
+
+RC_GTEST_PROP(Columns, TextsAndNamesComeBack, ()) {
+  TextColumn texts;
+  const auto strings = *rc::gen::arbitrary<std::vector<std::string>>();
+  for (const std::string& s : strings) texts.add(s);
+  for (const std::string& s : strings) texts.add(s + "!");  // a beginning in common, at times
+  ByteVector raw;
+  put_texts(raw, texts);
+  RC_ASSERT(get_texts(raw, texts.size()).value() == texts);
+  raw.clear();
+  put_names(raw, texts);
+  RC_ASSERT(get_names(raw, texts.size(), texts.bytes().size()).value() == texts);
+}
+
+TEST(Columns, WhatANameSharesIsNotRepeated) {
+  TextColumn names;
+  names.add(std::string(300, 'a') + "1");
+  names.add(std::string(300, 'a') + "2");  // 255 at most are shared
+  names.add("");
+  ByteVector raw;
+  put_names(raw, names);
+  EXPECT_EQ(raw.size(), 3 * 5 + 301 + (301 - 255));
+  EXPECT_EQ(get_names(raw, 3, 1000).value(), names);
+  EXPECT_EQ(get_names(raw, 3, 601).error().code, ErrorCode::kLimit);
+  raw[0] = 1;
+  EXPECT_EQ(get_names(raw, 3, 1000).error().text, "[0] shares more than there is");
+}
+
+RC_GTEST_PROP(Columns, HandlesComeBack, ()) {
+  TextColumn handles;
+  const auto ino = *rc::gen::arbitrary<std::vector<std::uint64_t>>();
+  for (std::size_t i = 0; i < ino.size(); ++i) {
+    const auto size = *rc::gen::inRange<std::size_t>(0, kMaxHandleBytes + 1);
+    std::string handle(size, static_cast<char>(i));
+    if (size >= 12 && *rc::gen::inRange(0, 8) > 0) {
+      for (std::size_t k = 0; k < 8; ++k) handle[4 + k] = static_cast<char>(ino[i] >> (8 * k));
+    }
+    handles.add(handle);
+  }
+  ByteVector raw;
+  put_handles(raw, handles, ino);
+  RC_ASSERT(get_handles(raw, ino).value() == handles);
+}
+
+TEST(Columns, InodeNumbersInHandlesVanish) {
+  TextColumn handles;
+  const std::vector<std::uint64_t> ino = {0x01020304, 0x01020305};
+  handles.add(std::string("\x81\x04\x03\x02\x01g", 6));
+  handles.add(std::string("\x81\x05\x03\x02\x01h", 6));
+  ByteVector raw;
+  put_handles(raw, handles, ino);
+  EXPECT_EQ(raw, (ByteVector{1, 6, 6, 0x81, 0x81, 0, 0, 0, 0, 0, 0, 0, 0, 'g', 'h'}));
+  EXPECT_EQ(get_handles(raw, ino).value(), handles);
+}
+
+TEST(Columns, WhatIsNotAColumnIsRefused) {
+  const std::vector<std::uint64_t> two(2);
+  EXPECT_EQ(get_texts(ByteVector(7), 2).error().text, "too short for its lengths");
+  EXPECT_EQ(get_texts(ByteVector(9), 2).error().text,
+            "1 bytes of text, where its lengths say 0");
+  EXPECT_EQ(get_names(ByteVector(9), 2, 99).error().text, "too short for its lengths");
+  EXPECT_EQ(get_names(ByteVector(11), 2, 99).error().text,
+            "1 bytes of text, where its lengths say 0");
+  EXPECT_EQ(get_handles(ByteVector(2), two).error().text, "too short for its lengths");
+  EXPECT_EQ(get_handles(ByteVector{0, 1, 1, 9}, two).error().text,
+            "1 bytes of handles, where their lengths say 2");
+  EXPECT_EQ(get_handles(ByteVector{0, 129, 0}, two).error().text, "a handle of 129 bytes");
+}
+
+}  // namespace
+}  // namespace vfsmend::columns
