@@ -138,7 +138,12 @@ Result<std::vector<Block>> read_blocks(Bytes file) {
   return blocks;
 }
 
-Unpacker::Unpacker() : zstd_(ZSTD_createDCtx()) { VFSMEND_CHECK(zstd_); }
+Unpacker::Unpacker(std::span<const Block> blocks) : zstd_(ZSTD_createDCtx()) {
+  VFSMEND_CHECK(zstd_);
+  for (const Block& block : blocks) {
+    if (block.stored.size() < block.raw_size) room_size_ = std::max(room_size_, block.raw_size);
+  }
+}
 Unpacker::~Unpacker() { ZSTD_freeDCtx(zstd_); }
 
 Result<Bytes> Unpacker::unpack(const Block& block) {
@@ -147,11 +152,8 @@ Result<Bytes> Unpacker::unpack(const Block& block) {
   if (ZSTD_getFrameContentSize(block.stored.data(), block.stored.size()) != block.raw_size) {
     return fail(ErrorCode::kFormat, place_of(block) + ": no zstd frame of its size");
   }
-  if (room_size_ < block.raw_size) {
-    room_.reset();
-    room_ = std::make_unique_for_overwrite<std::uint8_t[]>(block.raw_size);
-    room_size_ = block.raw_size;
-  }
+  VFSMEND_CHECK(block.raw_size <= room_size_);
+  if (!room_) room_ = std::make_unique_for_overwrite<std::uint8_t[]>(room_size_);
   const std::size_t size = ZSTD_decompressDCtx(zstd_, room_.get(), block.raw_size,
                                                block.stored.data(), block.stored.size());
   if (ZSTD_isError(size)) {

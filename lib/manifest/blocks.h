@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -79,10 +80,10 @@ struct Block {
 // The blocks of a file whose checksums are all right and whose sizes can be. They borrow from `file`.
 [[nodiscard]] Result<std::vector<Block>> read_blocks(Bytes file);
 
-// Expands blocks, one at a time into the same memory.
+// Expands blocks, one at a time into the same memory, which is that of the largest.
 class Unpacker {
  public:
-  Unpacker();
+  explicit Unpacker(std::span<const Block> blocks);
   ~Unpacker();
   Unpacker(const Unpacker&) = delete;
   Unpacker& operator=(const Unpacker&) = delete;

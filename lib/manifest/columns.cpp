@@ -7,6 +7,7 @@
 #include <array>
 #include <cstring>
 #include <string>
+#include <type_traits>
 
 #include "base/check.h"
 
@@ -47,7 +48,6 @@ void unshuffle(const std::uint8_t* plane, std::size_t stride, std::span<U> run) 
 
 tl::unexpected<Error> wrong(std::string text) { return fail(ErrorCode::kFormat, std::move(text)); }
 
-// Lengths -> ends. `total` gets the last.
 std::vector<std::uint64_t> ends_of(std::span<const std::uint32_t> lengths) {
   std::vector<std::uint64_t> ends(lengths.size());
   std::uint64_t end = 0;
@@ -56,8 +56,8 @@ std::vector<std::uint64_t> ends_of(std::span<const std::uint32_t> lengths) {
 }
 
 std::vector<std::uint32_t> get_lengths(Bytes raw, std::size_t count) {
-  std::vector<std::uint32_t> lengths(count);
-  get_integers<std::uint32_t>(raw.first(count * sizeof(std::uint32_t)), Coding::kPlain, lengths);
+  std::vector<std::uint32_t> lengths;
+  get_integers(raw.first(count * sizeof(std::uint32_t)), Coding::kPlain, lengths);
   return lengths;
 }
 
@@ -106,6 +106,15 @@ void xor_ino(std::string& bytes, std::span<const std::uint64_t> ends,
   }
 }
 
+// Handles of one length, the usual case, in one pass over memory that is new.
+void spread(const std::uint8_t* from, std::size_t count, std::size_t length, char* to) {
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t position = 0; position < length; ++position) {
+      *to++ = static_cast<char>(from[position * count + i]);
+    }
+  }
+}
+
 // Calls visit(position in the column's bytes) in the order of the file.
 template <typename Visit>
 void by_position(std::span<const std::uint64_t> ends, std::size_t longest, Visit visit) {
@@ -135,24 +144,34 @@ void put_integers(ByteVector& out, std::span<const U> values, Coding coding) {
   }
 }
 
-template <typename U>
-void get_integers(Bytes raw, Coding coding, std::span<U> out) {
-  VFSMEND_CHECK(raw.size() == out.size_bytes());
+// By way of a run in the cache: the column's memory, which is new, is touched once.
+template <typename T>
+void get_integers(Bytes raw, Coding coding, std::vector<T>& out) {
+  using U = std::make_unsigned_t<T>;
+  VFSMEND_CHECK(raw.size() % sizeof(U) == 0);
+  const std::size_t count = raw.size() / sizeof(U);
+  out.reserve(out.size() + count);
+  std::array<U, kRun> room;
   U last = 0;
-  for (std::size_t begin = 0; begin < out.size(); begin += kRun) {
-    const std::span<U> run = out.subspan(begin, std::min(kRun, out.size() - begin));
-    unshuffle(raw.data() + begin, out.size(), run);
-    if (coding == Coding::kPlain) continue;
-    for (U& value : run) value = last = static_cast<U>(last + unzigzag(value));
+  for (std::size_t begin = 0; begin < count; begin += kRun) {
+    const std::span<U> run(room.data(), std::min(kRun, count - begin));
+    unshuffle(raw.data() + begin, count, run);
+    if (coding == Coding::kDelta) {
+      for (U& value : run) value = last = static_cast<U>(last + unzigzag(value));
+    }
+    const auto* values = reinterpret_cast<const T*>(run.data());  // two's complement, if signed
+    out.insert(out.end(), values, values + run.size());
   }
 }
 
 template void put_integers(ByteVector&, std::span<const std::uint8_t>, Coding);
 template void put_integers(ByteVector&, std::span<const std::uint32_t>, Coding);
 template void put_integers(ByteVector&, std::span<const std::uint64_t>, Coding);
-template void get_integers(Bytes, Coding, std::span<std::uint8_t>);
-template void get_integers(Bytes, Coding, std::span<std::uint32_t>);
-template void get_integers(Bytes, Coding, std::span<std::uint64_t>);
+template void get_integers(Bytes, Coding, std::vector<std::uint8_t>&);
+template void get_integers(Bytes, Coding, std::vector<std::uint32_t>&);
+template void get_integers(Bytes, Coding, std::vector<std::uint64_t>&);
+template void get_integers(Bytes, Coding, std::vector<std::int32_t>&);
+template void get_integers(Bytes, Coding, std::vector<std::int64_t>&);
 
 void put_texts(ByteVector& out, const TextColumn& texts) {
   std::vector<std::uint32_t> lengths(texts.size());
@@ -254,7 +273,11 @@ Result<TextColumn> get_handles(Bytes raw, std::span<const std::uint64_t> ino) {
   }
   std::string bytes(end, '\0');
   const std::uint8_t* from = raw.data() + 1 + count;
-  by_position(ends, longest, [&](std::uint64_t i) { bytes[i] = static_cast<char>(*from++); });
+  if (end == longest * count) {
+    spread(from, count, longest, bytes.data());
+  } else {
+    by_position(ends, longest, [&](std::uint64_t i) { bytes[i] = static_cast<char>(*from++); });
+  }
   if (raw[0] != kNoIno) xor_ino(bytes, ends, ino, raw[0]);
   return TextColumn(std::move(bytes), std::move(ends));
 }

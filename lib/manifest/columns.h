@@ -28,9 +28,9 @@ enum class Coding { kPlain, kDelta };
 // Of std::uint8_t, std::uint32_t and std::uint64_t.
 template <typename U>
 void put_integers(ByteVector& out, std::span<const U> values, Coding coding);
-// `raw` has as many bytes as `out`.
-template <typename U>
-void get_integers(Bytes raw, Coding coding, std::span<U> out);
+// Appends the values in `raw`, which has the bytes of whole ones. T: one of those, signed or not.
+template <typename T>
+void get_integers(Bytes raw, Coding coding, std::vector<T>& out);
 
 void put_texts(ByteVector& out, const TextColumn& texts);
 void put_names(ByteVector& out, const TextColumn& names);

@@ -19,8 +19,7 @@ using columns::Coding;
 
 constexpr std::size_t kKinds = static_cast<std::size_t>(kLastBlock) + 1;
 
-// Calls visit(kind, coding, column) for each column of integers, in an order in which a column that
-// is stored as the difference to another one comes behind it; `base` is that other one, or null.
+// Calls visit(kind, coding, column) for each column of integers.
 template <typename Entries, typename Visit>
 void for_each_integer(Entries& e, Visit&& visit) {
   visit(BlockKind::kParent, Coding::kDelta, e.parent);
@@ -45,10 +44,6 @@ void for_each_integer(Entries& e, Visit&& visit) {
 template <typename T>
 std::span<const std::make_unsigned_t<T>> bits(const std::vector<T>& column) {
   return {reinterpret_cast<const std::make_unsigned_t<T>*>(column.data()), column.size()};
-}
-template <typename T>
-std::span<std::make_unsigned_t<T>> bits(std::vector<T>& column) {
-  return {reinterpret_cast<std::make_unsigned_t<T>*>(column.data()), column.size()};
 }
 
 void encode_section(const ManifestSection& section, std::uint32_t number, BlockWriter& out) {
@@ -173,8 +168,7 @@ class SectionReader {
   template <typename T>
   Result<void> read_integers(BlockKind kind, Coding coding, std::vector<T>& column) {
     VFSMEND_TRY_ASSIGN(const Bytes raw, unpack(kind));
-    column.resize(count_);
-    columns::get_integers(raw, coding, bits(column));
+    columns::get_integers(raw, coding, column);
     return {};
   }
 
@@ -189,8 +183,8 @@ class SectionReader {
 
   Result<void> read_hash(std::vector<std::array<std::uint64_t, 2>>& hash) {
     VFSMEND_TRY_ASSIGN(const Bytes raw, unpack(BlockKind::kHash));
-    std::vector<std::uint64_t> halves(2 * count_);
-    columns::get_integers<std::uint64_t>(raw, Coding::kPlain, halves);
+    std::vector<std::uint64_t> halves;
+    columns::get_integers(raw, Coding::kPlain, halves);
     hash.resize(count_);
     for (std::size_t i = 0; i < count_; ++i) hash[i] = {halves[2 * i], halves[2 * i + 1]};
     return {};
@@ -228,7 +222,7 @@ Result<Manifest> decode_manifest(Bytes bytes) {
   if (blocks.empty() || blocks[0].section != 0 || blocks[0].kind != BlockKind::kFacts) {
     return fail(ErrorCode::kFormat, "byte 24: the first block is not the facts of the file");
   }
-  Unpacker unpacker;
+  Unpacker unpacker(blocks);
   Manifest manifest;
   VFSMEND_TRY_ASSIGN(const Bytes raw, unpacker.unpack(blocks[0]));
   auto facts = decode_facts(raw, memory);

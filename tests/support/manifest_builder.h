@@ -136,9 +136,9 @@ struct LooseBlock {
 
 inline std::vector<LooseBlock> take_apart(Bytes file) {
   std::vector<LooseBlock> out;
-  Unpacker unpacker;
   const auto blocks = read_blocks(file);
   VFSMEND_CHECK(blocks);
+  Unpacker unpacker(*blocks);
   for (const Block& block : *blocks) {
     const auto raw = unpacker.unpack(block);
     VFSMEND_CHECK(raw);
