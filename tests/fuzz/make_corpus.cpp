@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "support/manifest_builder.h"
 #include "support/qemu_builder.h"
 #include "support/temp_dir.h"
 #include "support/vm_snapshot_builder.h"
@@ -90,6 +91,25 @@ void files(const std::filesystem::path& out) {
   write(out / "raw", kNeverMounted);
 }
 
+void manifests(const std::filesystem::path& out) {
+  const ByteVector small = encoded(small_manifest());
+  write(out / "small", as_text(small));
+  write(out / "empty", as_text(encoded({})));
+  write(out / "tree", as_text(encoded(synthetic_tree(300))));
+  Manifest one;
+  one.sections = {small_section(false)};
+  write(out / "one-section", as_text(encoded(one)));
+  one.sections[0].entries = {};
+  write(out / "no-entries", as_text(encoded(one)));
+  write(out / "cut", as_text(small).substr(0, small.size() / 2));
+  ByteVector damaged = small;
+  damaged[kManifestHeader + 2 * kManifestEntry + 8] = 0xff;  // a raw size, behind a checksum
+  write(out / "raw-size", as_text(damaged));
+  damaged = small;
+  damaged.back() = 0xff;
+  write(out / "last-byte", as_text(damaged));
+}
+
 }  // namespace
 }  // namespace vfsmend::test
 
@@ -99,5 +119,6 @@ int main(int argc, char** argv) {
   vfsmend::test::states(folder / "fuzz_state");
   vfsmend::test::directories(folder / "fuzz_state_json");
   vfsmend::test::files(folder / "fuzz_qemu");
+  vfsmend::test::manifests(folder / "fuzz_manifest");
   return 0;
 }

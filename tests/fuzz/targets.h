@@ -18,6 +18,9 @@ void fuzz_state_json(Bytes input);
 // A file: a QEMU stream, or what else a path may be.
 void fuzz_qemu(Bytes input);
 
+// A manifest, and what it is with its checksums made right.
+void fuzz_manifest(Bytes input);
+
 struct Target {
   std::string_view name;  // of the corpus folder too
   void (*run)(Bytes input);
@@ -28,6 +31,7 @@ inline constexpr std::array kTargets = {
     Target{"fuzz_state", fuzz_state},
     Target{"fuzz_state_json", fuzz_state_json},
     Target{"fuzz_qemu", fuzz_qemu},
+    Target{"fuzz_manifest", fuzz_manifest},
 };
 
 }  // namespace vfsmend::fuzz
