@@ -7,8 +7,9 @@
 //   entry  = kind:u32 section:u32 raw_size:u64 stored_size:u64 sum:u64
 //
 // head_sum is of all bytes before it; sum is of the block as it is stored: as it is where its sizes
-// are the same, else as a zstd frame. Blocks follow one another in the order of the table, up to the
-// end of the file, ascending by (section, kind); none stands twice. Checksums are XXH3-64, seed 0.
+// are the same, else as a zstd frame. Blocks follow one another in the order of the table, up to
+// the end of the file, ascending by (section, kind); none stands twice. Checksums are XXH3-64,
+// seed 0.
 //
 // History: version 1.
 #pragma once
@@ -77,7 +78,8 @@ struct Block {
 // "block name of section 1 at byte 812"
 [[nodiscard]] std::string place_of(const Block& block);
 
-// The blocks of a file whose checksums are all right and whose sizes can be. They borrow from `file`.
+// The blocks of a file whose checksums are all right and whose sizes can be. They borrow from
+// `file`.
 [[nodiscard]] Result<std::vector<Block>> read_blocks(Bytes file);
 
 // Expands blocks, one at a time into the same memory, which is that of the largest.

@@ -86,7 +86,8 @@ inline Manifest small_manifest() {
 inline std::vector<std::string> ten_names(std::mt19937_64& random) {
   constexpr std::string_view kWords[] = {"lib", "core", "util", "test", "data", "doc",
                                          "main", "io", "net", "locale", "config", "x86"};
-  constexpr std::string_view kEndings[] = {".so.1", ".py", ".h", ".png", ".txt", "", ".mo", ".json"};
+  constexpr std::string_view kEndings[] = {".so.1", ".py", ".h",   ".png",
+                                           ".txt",  "",    ".mo", ".json"};
   std::vector<std::string> names(10);
   for (std::string& name : names) {
     name.append(kWords[random() % 12]).append("_").append(kWords[random() % 12]);
