@@ -16,7 +16,7 @@
 namespace vfsmend {
 namespace {
 
-constexpr int kLevel = 1;  // higher ones gain a few percent, and take several times as long
+constexpr int kLevel = 1;  // a capture waits for it
 constexpr std::array<std::string_view, 23> kNames = {
     "",     "facts",  "section", "parent", "name",  "node",  "mode",        "uid",
     "gid",  "nlink",  "size",    "device", "ino",   "rdev",  "mtime",       "btime",
