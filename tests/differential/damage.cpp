@@ -128,8 +128,10 @@ const std::vector<std::pair<std::string_view, Treatment>>& treatments() {
       {"filename", on_path(rename)},
       {"refcount", on_inode([](Patient&, Inode& at, auto m) {
          // 2^64 - 1 loads too, and then the daemon's own counting runs over: no case to compare.
-         const std::array<std::uint64_t, 6> counts = {0, 1, 2, at.refcount - 1, at.refcount + 1,
-                                                      std::uint64_t{1} << 62};
+         const std::uint64_t less = at.refcount == 0 ? 0 : at.refcount - 1;
+         const std::array<std::uint64_t, 6> counts = {0,    1,
+                                                      2,    less,
+                                                      at.refcount + 1, std::uint64_t{1} << 62};
          at.refcount = counts[m % counts.size()];
        })},
       {"id", on_inode([](Patient& p, Inode& at, auto m) { at.id = some_id(p, m); })},
