@@ -21,14 +21,15 @@ using daemon::OpeningText;
 using daemon::parted;
 using daemon::without_numbers;
 
-// "..Opening <dir>/<name>: .." twice, with all but <dir> the same: the two directories.
+// "..Opening <dir>/<name>: .." twice, with all but <dir> the same: the two directories; empty for
+// one that is printed as {fd:N}.
 std::optional<std::pair<std::string, std::string>> directories_in(const std::string& a,
                                                                   const std::string& b) {
-  constexpr std::string_view kOpening = "Opening /";
+  constexpr std::string_view kOpening = "Opening ";
   const auto [at_a, at_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
   const std::size_t opening = a.rfind(kOpening, static_cast<std::size_t>(at_a - a.begin()));
   if (opening == std::string::npos) return std::nullopt;
-  const std::size_t begin = opening + kOpening.size() - 1;
+  const std::size_t begin = opening + kOpening.size();
   const std::string_view rest_a = std::string_view(a).substr(begin);
   const std::string_view rest_b = std::string_view(b).substr(begin);
   std::size_t same = static_cast<std::size_t>(
@@ -37,7 +38,12 @@ std::optional<std::pair<std::string, std::string>> directories_in(const std::str
   const std::size_t slash = a.find('/', a.size() - same);
   if (slash == std::string::npos) return std::nullopt;
   same = a.size() - slash;
-  return std::pair(a.substr(begin, slash - begin), b.substr(begin, b.size() - same - begin));
+  std::pair<std::string, std::string> found(a.substr(begin, slash - begin),
+                                            b.substr(begin, b.size() - same - begin));
+  for (std::string* directory : {&found.first, &found.second}) {
+    if (*directory == "{fd:N}") directory->clear();
+  }
+  return found;
 }
 
 // Texts that differ in one path only, where both are links of one file: a daemon that keeps handles
@@ -48,7 +54,7 @@ bool links_of_one_file(const std::string& a, const std::string& b, const std::st
   std::string path_a = parts_a.path;
   std::string path_b = parts_b.path;
   if (parts_a.rest != parts_b.rest) {
-    const auto directories = directories_in(a, b);
+    const auto directories = directories_in(without_numbers(a), without_numbers(b));
     if (!directories) return false;
     std::tie(path_a, path_b) = *directories;
   }
