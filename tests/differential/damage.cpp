@@ -69,10 +69,14 @@ void rename(Patient& p, Path& path, std::uint64_t m) {
   path.filename = p.keep(names[m % names.size()]);
 }
 
+void flip(std::uint8_t& byte, std::uint64_t bit) {
+  byte = static_cast<std::uint8_t>(byte ^ (1U << (bit % 8)));
+}
+
 void change_handle(Patient& p, FileHandle& handle, std::uint64_t m) {
   ByteVector& bytes = p.handles.emplace_back(handle.data.begin(), handle.data.end());
   switch (m % 6) {
-    case 0: if (!bytes.empty()) bytes[m / 6 % bytes.size()] ^= 1U << (m / 7 % 8); break;
+    case 0: if (!bytes.empty()) flip(bytes[m / 6 % bytes.size()], m / 7); break;
     case 1: handle.type ^= 1 << (m / 6 % 31); break;
     case 2: handle.mount_id += 1 + m / 6 % 3; break;
     case 3: bytes.resize(bytes.size() / 2); break;
@@ -183,7 +187,7 @@ const std::vector<std::pair<std::string_view, Treatment>>& treatments() {
 void harm_bytes(ByteVector& bytes, const Step& step) {
   if (bytes.empty()) return;
   if (step.a == "cut") bytes.resize(step.n % bytes.size());
-  if (step.a == "flip") bytes[step.n % bytes.size()] ^= 1U << (step.m % 8);
+  if (step.a == "flip") flip(bytes[step.n % bytes.size()], step.m);
   if (step.a == "append") bytes.insert(bytes.end(), 1 + step.n % 5, 0);
 }
 
