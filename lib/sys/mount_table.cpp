@@ -26,8 +26,9 @@ std::string unescaped(std::string_view s) {
   std::string out;
   for (std::size_t i = 0; i < s.size(); ++i) {
     int code = 0;
+    const char* const digits = s.data() + i + 1;
     if (s[i] == '\\' && i + 3 < s.size() &&
-        std::from_chars(&s[i + 1], &s[i + 4], code, 8).ptr == &s[i + 4]) {
+        std::from_chars(digits, digits + 3, code, 8).ptr == digits + 3) {
       out += static_cast<char>(code);
       i += 3;
     } else {
