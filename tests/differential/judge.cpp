@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "judge.h"
 
+#include <dirent.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <memory>
 #include <tuple>
 
+#include "base/text.h"
 #include "daemon/text_match.h"
 #include "state/codec.h"
 #include "verdict/device_check.h"
@@ -46,6 +49,27 @@ std::optional<std::pair<std::string, std::string>> directories_in(const std::str
   return found;
 }
 
+// The files that may be what a text calls `printed` (from `dir`, a slash before each name): names
+// that are not UTF-8 are printed lossily, and more than one may be printed the same.
+void find_printed(const std::string& dir, std::string_view printed, std::vector<struct stat>& out) {
+  constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+  if (!printed.starts_with('/') || printed.find(kReplacement) == std::string_view::npos) {
+    struct stat stat {};
+    if (::lstat((dir + std::string(printed)).c_str(), &stat) == 0) out.push_back(stat);
+    return;
+  }
+  const std::size_t end = std::min(printed.find('/', 1), printed.size());
+  const std::string_view component = printed.substr(1, end - 1);
+  const std::unique_ptr<DIR, int (*)(DIR*)> names(::opendir(dir.c_str()), ::closedir);
+  while (const dirent* entry = names ? ::readdir(names.get()) : nullptr) {
+    if (utf8_lossy(entry->d_name) != component) continue;
+    const std::string path = dir + "/" + entry->d_name;
+    struct stat stat {};
+    if (end < printed.size()) find_printed(path, printed.substr(end), out);
+    else if (::lstat(path.c_str(), &stat) == 0) out.push_back(stat);
+  }
+}
+
 // Texts that differ in one path only, where both are links of one file: a daemon that keeps handles
 // finds one of them (and prints none that ends in " (deleted)").
 bool links_of_one_file(const std::string& a, const std::string& b, const std::string& root) {
@@ -58,15 +82,22 @@ bool links_of_one_file(const std::string& a, const std::string& b, const std::st
     if (!directories) return false;
     std::tie(path_a, path_b) = *directories;
   }
-  const auto look = [&](const std::string& path, struct stat& stat) {
-    return !path.empty() && ::lstat((root + path).c_str(), &stat) == 0 && stat.st_nlink > 1;
+  const auto linked = [&](const std::string& path) {
+    std::vector<struct stat> files;
+    if (!path.empty()) find_printed(root, path, files);
+    std::erase_if(files, [](const struct stat& file) { return file.st_nlink < 2; });
+    return files;
   };
-  struct stat stat_a {};
-  struct stat stat_b {};
-  const bool one = look(path_a, stat_a);
-  const bool other = look(path_b, stat_b);
-  if (!one || !other) return (one && path_b.empty()) || (other && path_a.empty());
-  return stat_a.st_dev == stat_b.st_dev && stat_a.st_ino == stat_b.st_ino;
+  const auto files_a = linked(path_a);
+  const auto files_b = linked(path_b);
+  if (files_a.empty() || files_b.empty()) {
+    return (!files_a.empty() && path_b.empty()) || (!files_b.empty() && path_a.empty());
+  }
+  return std::any_of(files_a.begin(), files_a.end(), [&](const struct stat& one) {
+    return std::any_of(files_b.begin(), files_b.end(), [&](const struct stat& other) {
+      return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+    });
+  });
 }
 
 class Comparison {
