@@ -93,6 +93,7 @@ struct ManifestMount {
   std::string place;         // below the share; "" is the share itself
   std::string fs_type;       // "ext4"
   std::string source;        // "/dev/vda1"
+  std::string options;       // of the mount, then of the file system: "rw,noatime;rw,errors=.."
   bool read_only = false;        // the mount
   bool super_read_only = false;  // the file system behind it
   friend bool operator==(const ManifestMount&, const ManifestMount&) = default;

@@ -13,7 +13,7 @@ using postcard::Source;
 
 // Fewest bytes an item takes: with it and `memory` a count can ask for no more than is there.
 constexpr std::size_t kSmallestFact = 2;
-constexpr std::size_t kSmallestMount = 6;
+constexpr std::size_t kSmallestMount = 7;
 
 void put(Sink& out, const Facts& facts) {
   out.u64(facts.size());
@@ -71,6 +71,7 @@ class HeadReader {
     out.place = text();
     out.fs_type = text();
     out.source = text();
+    out.options = text();
     out.read_only = in_.boolean();
     out.super_read_only = in_.boolean();
     return out;
@@ -153,6 +154,7 @@ ByteVector encode_section_head(const ManifestSection& section) {
     out.string(mount.place);
     out.string(mount.fs_type);
     out.string(mount.source);
+    out.string(mount.options);
     out.boolean(mount.read_only);
     out.boolean(mount.super_read_only);
   }

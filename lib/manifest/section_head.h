@@ -6,7 +6,8 @@
 //   section = device:bytes share:bytes real_share:bytes fs_magic:u64 fs_id:u64 whole_tree:bool
 //             facts devices:vec<u64> xattr_sets:vec<facts> mounts:vec<mount>
 //             entries:u64                                                        (block "section")
-//   mount   = id:u64 place:bytes fs_type:bytes source:bytes read_only:bool super_read_only:bool
+//   mount   = id:u64 place:bytes fs_type:bytes source:bytes options:bytes read_only:bool
+//             super_read_only:bool
 #pragma once
 
 #include <cstdint>

@@ -88,6 +88,14 @@ void write_rehearsal(JsonWriter& json, const Rehearsal& rehearsal) {
   json.end_object();
 }
 
+void write_capture(JsonWriter& json, const CaptureSummary& capture) {
+  json.begin_object("capture");
+  json.member_count("entries", capture.entries);
+  json.member_count("hashed_bytes", capture.hashed_bytes);
+  json.member_count("unlocated", capture.unlocated);
+  json.end_object();
+}
+
 void write_elsewhere(JsonWriter& json, const std::vector<Elsewhere>& elsewhere) {
   json.begin_array("elsewhere");
   for (const Elsewhere& other : elsewhere) {
@@ -114,6 +122,7 @@ void write_device_members(JsonWriter& json, const DeviceReport& device) {
   json.member("verdict", name_of(device.verdict));
   write_restore(json, device.restore);
   if (device.rehearsal) write_rehearsal(json, *device.rehearsal);
+  if (device.capture) write_capture(json, *device.capture);
   write_elsewhere(json, device.elsewhere);
 }
 
@@ -138,6 +147,13 @@ void write_snapshot(JsonWriter& json, const Report& report) {
   json.begin_object("snapshot");
   json.member("path", report.snapshot_path);
   json.member_or_null("container", report.container ? name_of(*report.container) : "");
+  json.end_object();
+  json.key("manifest");
+  if (!report.manifest) return json.null();
+  json.begin_object();
+  json.member("path", report.manifest->path);
+  json.member_count("bytes", report.manifest->bytes);
+  json.member("time", report.manifest->time);
   json.end_object();
 }
 

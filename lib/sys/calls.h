@@ -38,6 +38,10 @@ class Calls {
   virtual ssize_t pread(int fd, std::span<std::uint8_t> out, std::uint64_t offset) = 0;
   // Entries of a directory that is open for reading, as getdents64(2) packs them.
   virtual ssize_t getdents(int fd, std::span<std::uint8_t> out) = 0;
+  // Of what `path` names below `dir`, a symbolic link itself; "": of `dir`. As listxattr(2) and
+  // getxattr(2): the size, or with an empty `out` the one that is needed.
+  virtual ssize_t listxattrat(int dir, const char* path, std::span<char> out) = 0;
+  virtual ssize_t getxattrat(int dir, const char* path, const char* name, std::span<char> out) = 0;
   virtual uid_t effective_uid() = 0;
   // Enters the mount namespace that `fd` (an open /proc/PID/ns/mnt) stands for.
   virtual int enter_mount_namespace(int fd) = 0;

@@ -61,6 +61,8 @@ std::optional<Mount> parse_line(std::string_view line) {
   mount.listed_root = fields[3];
   mount.mount_read_only = has_option(fields[5], "ro");
   mount.fs_type = unescaped(fields[dash + 1]);
+  mount.source = unescaped(fields[dash + 2]);
+  mount.options = unescaped(fields[5]) + ";" + unescaped(fields[dash + 3]);
   mount.super_read_only = has_option(fields[dash + 3], "ro");
   return mount;
 }

@@ -17,6 +17,8 @@ struct Mount {
   std::string listed_point;   // as it stands there
   std::string listed_root;    // the same of what of the file system is mounted
   std::string fs_type;        // "ext4", "fuse.s3fs"
+  std::string source;         // "/dev/vda1"
+  std::string options;        // of the mount, then of the file system: "rw,noatime;rw,errors=.."
   bool mount_read_only = false;  // this mount
   bool super_read_only = false;  // the file system behind it
   bool utf8 = true;              // its line: a program in Rust reads all of them or none

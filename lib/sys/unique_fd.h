@@ -26,6 +26,8 @@ class UniqueFd {
 
   [[nodiscard]] int get() const { return fd_; }
   [[nodiscard]] bool valid() const { return fd_ >= 0; }
+  // The descriptor is the caller's from now on.
+  [[nodiscard]] int release() { return std::exchange(fd_, -1); }
   // Closing cannot fail in a way that matters here: nothing was written through any of them.
   void reset() {
     if (fd_ >= 0) ::close(fd_);

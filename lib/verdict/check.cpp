@@ -2,7 +2,6 @@
 #include "verdict/check.h"
 
 #include <fmt/format.h>
-#include <linux/openat2.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,6 +12,7 @@
 #include "state/guess.h"
 #include "verdict/destination_of.h"
 #include "verdict/device_check.h"
+#include "verdict/preconditions.h"
 #include "verdict/share.h"
 
 namespace vfsmend {
@@ -20,25 +20,6 @@ namespace {
 
 // An inode has 20 to 30 bytes in a state, and about 250 in what is made of it here.
 constexpr std::uint64_t kMemoryPerStateByte = 10;
-
-// Nothing where we can look; else why not.
-std::string cannot_look(sys::Calls& calls) {
-  if (calls.effective_uid() != 0) {
-    return "looking needs root: the share's directories and file handles are not for everybody";
-  }
-  const sys::UniqueFd root(open_path(calls, AT_FDCWD, "/", Leave::kFreely, true));
-  if (root.get() == -ENOSYS) return "this kernel has no openat2(2): Linux 5.6 is needed";
-  return {};
-}
-
-std::string enter_mount_namespace(sys::Calls& calls, pid_t pid) {
-  const std::string path = fmt::format("/proc/{}/ns/mnt", pid);
-  open_how how{};
-  how.flags = O_RDONLY | O_CLOEXEC;
-  const sys::UniqueFd fd(calls.openat2(AT_FDCWD, path.c_str(), how));
-  const int err = fd.valid() ? calls.enter_mount_namespace(fd.get()) : fd.get();
-  return err < 0 ? fmt::format("{}: {}", path, errno_text(-err)) : std::string();
-}
 
 // A container that is damaged: torn by a full disk or a crash, or not finished yet.
 void judge_damaged(const Error& error, Report& report) {

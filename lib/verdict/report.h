@@ -51,6 +51,20 @@ struct Rehearsal {
   std::string reason;                // why it was not asked, or what differs; else empty
 };
 
+// What vfsmend capture recorded of a device.
+struct CaptureSummary {
+  std::uint64_t entries = 0;
+  std::uint64_t hashed_bytes = 0;
+  std::uint64_t unlocated = 0;  // inodes of the state that could not be recorded
+};
+
+// The manifest that a capture wrote, or a check was made against.
+struct ManifestInfo {
+  std::string path;
+  std::uint64_t bytes = 0;
+  std::string time;  // of the capture, "2026-01-31T12:00:00Z"
+};
+
 struct DeviceReport {
   std::string id;
   std::optional<std::string> tag;
@@ -63,6 +77,7 @@ struct DeviceReport {
   Verdict verdict = Verdict::kResume;
   Restore restore;
   std::optional<Rehearsal> rehearsal;  // only where one was asked for
+  std::optional<CaptureSummary> capture;  // only of a capture
   std::vector<Elsewhere> elsewhere;
   std::vector<Finding> findings;  // worst first, at most --max-findings
 };
@@ -78,6 +93,7 @@ struct Report {
   std::string trace_id;
   std::string snapshot_path;
   std::optional<ContainerKind> container;  // nothing where it could not be told
+  std::optional<ManifestInfo> manifest;    // nothing where there was none
   Verdict verdict = Verdict::kResume;
   // Not empty: it could not be judged, and why (a file that is no state, not root, no openat2).
   // Exit 8, verdict indeterminate.

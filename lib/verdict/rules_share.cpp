@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "base/text.h"
+#include "sys/listing.h"
 #include "verdict/rules.h"
 
 namespace vfsmend {
@@ -138,16 +139,7 @@ bool Rules::directory_is_empty(EntryIndex anchor) const {
       in_.calls.openat2(AT_FDCWD, input_.walk->texts[n.text].c_str(), how));
   if (!fd.valid()) return true;  // cannot look: then it is not for us to say that it is there
   std::array<std::uint8_t, 4096> buffer;
-  std::size_t entries = 0;
-  for (;;) {
-    const ssize_t n_bytes = in_.calls.getdents(fd.get(), buffer);
-    if (n_bytes <= 0) break;
-    for (std::size_t at = 0; at < static_cast<std::size_t>(n_bytes); ++entries) {
-      at += static_cast<std::size_t>(buffer[at + 16] | buffer[at + 17] << 8);  // d_reclen
-    }
-    if (entries > 2) break;
-  }
-  return entries <= 2;  // "." and ".."
+  return sys::for_each_name(in_.calls, fd.get(), buffer, [](const char*) { return false; }) != 1;
 }
 
 // Below a directory that is not the one it should be, a missing name means nothing.

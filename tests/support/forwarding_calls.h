@@ -32,6 +32,12 @@ class ForwardingCalls : public sys::Calls {
   ssize_t getdents(int fd, std::span<std::uint8_t> out) override {
     return kernel_.getdents(fd, out);
   }
+  ssize_t listxattrat(int dir, const char* path, std::span<char> out) override {
+    return kernel_.listxattrat(dir, path, out);
+  }
+  ssize_t getxattrat(int dir, const char* path, const char* name, std::span<char> out) override {
+    return kernel_.getxattrat(dir, path, name, out);
+  }
   uid_t effective_uid() override { return kernel_.effective_uid(); }
   int enter_mount_namespace(int fd) override { return kernel_.enter_mount_namespace(fd); }
 

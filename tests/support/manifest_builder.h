@@ -60,7 +60,7 @@ inline ManifestSection small_section(bool with_hash) {
   out.facts = {{"state-xxh3", "00"}, {"profile", "cube"}};
   out.devices = {0xfe00};
   out.xattr_sets = {{}, {{"security.selinux", "s0"}, {"user.a", std::string("\0\xff", 2)}}};
-  out.mounts = {{29, "", "ext4", "/dev/vda1", false, true}};
+  out.mounts = {{29, "", "ext4", "/dev/vda1", "rw;ro,errors=continue", false, true}};
   EntryTable& e = out.entries;
   add_entry(e, kNoParent, "", 040755, 2);
   add_entry(e, 0, "lib", 040755, 11);

@@ -53,6 +53,7 @@ Result<int> run(const CommandSpec& command, std::span<const std::string> words, 
     case kCheckCommand: return cmd_check(parsed, io);
     case kInspectCommand: return cmd_inspect(parsed, io);
     case kRehearseCommand: return cmd_rehearse(parsed, io);
+    case kCaptureCommand: return cmd_capture(parsed, io);
     case kExplainCommand: return cmd_explain(parsed, io);
   }
   return exit_status::kUsage;

@@ -10,6 +10,7 @@
 namespace vfsmend {
 
 [[nodiscard]] Result<int> cmd_check(const Parsed& parsed, const Io& io);
+[[nodiscard]] Result<int> cmd_capture(const Parsed& parsed, const Io& io);
 [[nodiscard]] Result<int> cmd_inspect(const Parsed& parsed, const Io& io);
 [[nodiscard]] Result<int> cmd_rehearse(const Parsed& parsed, const Io& io);
 [[nodiscard]] Result<int> cmd_explain(const Parsed& parsed, const Io& io);

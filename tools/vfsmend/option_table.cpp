@@ -26,6 +26,15 @@ constexpr std::array kCommands = {
                 "truncate, create or hang is refused. Where the daemon and the prediction differ, "
                 "or the daemon does not confirm a good one, the verdict is indeterminate.\n\n"
                 "Exit status: that of check."},
+    CommandSpec{kCaptureCommand, "capture", "SNAPSHOT",
+                "record what lies behind a snapshot, for later checks",
+                "Writes a manifest: identity, type, mode, owner, size, times, attributes and (of open "
+                "files) a hash of everything that the state in SNAPSHOT names, and the mounts of the "
+                "share. To be run when the snapshot is taken, before anybody else touches the share; "
+                "check then finds the manifest by itself. Opens no file but those that are hashed, "
+                "and leaves no access time.\n\n"
+                "Exit status: 0 captured (warnings are told), 8 nothing was captured, 16 wrong usage, "
+                "32 cancelled."},
     CommandSpec{kInspectCommand, "inspect", "SNAPSHOT", "show the state in a snapshot",
                 "Lists the virtio-fs devices of SNAPSHOT with their inodes and open handles as "
                 "they were saved. Looks at no shared directory and writes nothing.\n\n"
@@ -37,39 +46,61 @@ constexpr std::array kCommands = {
 };
 
 constexpr unsigned kLooking = kCheckCommand | kInspectCommand | kRehearseCommand;
+constexpr unsigned kBounded = kLooking | kCaptureCommand;
 constexpr unsigned kJudging = kCheckCommand | kRehearseCommand;
-constexpr unsigned kAll = kLooking | kExplainCommand;
+constexpr unsigned kSharing = kJudging | kCaptureCommand;
+constexpr unsigned kAll = kBounded | kExplainCommand;
 constexpr std::string_view kShares = "What to look at";
+constexpr std::string_view kRecord = "What to record";
 constexpr std::string_view kWho = "Who restores";
 constexpr std::string_view kDaemon = "How virtiofsd is started there (its own switches)";
 constexpr std::string_view kCube = "CubeSandbox";
 constexpr std::string_view kReport = "Report";
 
 constexpr std::array kOptions = {
-    OptionSpec{"shared-dir", Takes::kOne, "DIR", kJudging, kShares,
+    OptionSpec{"shared-dir", Takes::kOne, "DIR", kSharing, kShares,
                "the directory that the only device of the snapshot shares"},
-    OptionSpec{"share", Takes::kMany, "ID=DIR", kJudging, kShares,
+    OptionSpec{"share", Takes::kMany, "ID=DIR", kSharing, kShares,
                "the directory that device ID shares; once for each device"},
-    OptionSpec{"mount-ns", Takes::kOne, "PID", kCheckCommand, kShares,
+    OptionSpec{"mount-ns", Takes::kOne, "PID", kCheckCommand | kCaptureCommand, kShares,
                "look at shared directories in the mount namespace of process PID"},
+
+    OptionSpec{"dir", Takes::kOne, "DIR", kCaptureCommand, kShares,
+               "capture the tree below DIR instead of a SNAPSHOT"},
+    OptionSpec{"tree", Takes::kNothing, "", kCaptureCommand, kRecord,
+               "every file of the share, not only what the state names"},
+    OptionSpec{"hash", Takes::kOne, "WHICH", kCaptureCommand, kRecord,
+               "contents to hash: none, used (what the guest has open) or all; default used"},
+    OptionSpec{"hash-budget", Takes::kOne, "BYTES", kCaptureCommand, kRecord,
+               "bytes to read for hashes at most; default 1073741824"},
+    OptionSpec{"quiesced", Takes::kNothing, "", kCaptureCommand, kRecord,
+               "the guest has written back what it held"},
+    OptionSpec{"daemon-pid", Takes::kOne, "PID", kCaptureCommand, kRecord,
+               "the daemon of the paused sandbox: its command line and id maps are recorded"},
+    OptionSpec{"snapshot-id", Takes::kOne, "ID", kCaptureCommand, kRecord,
+               "your name of the snapshot, for checks to compare"},
+    OptionSpec{"sandbox-id", Takes::kOne, "ID", kCaptureCommand, kRecord,
+               "your name of the sandbox, the same"},
+    OptionSpec{"parent-id", Takes::kOne, "ID", kCaptureCommand, kRecord,
+               "your name of the snapshot that this one was made from"},
 
     OptionSpec{"virtiofsd", Takes::kOne, "PROGRAM", kRehearseCommand, kWho,
                "path of the virtiofsd to ask; its version is what it says itself"},
     OptionSpec{"read-only-bind", Takes::kNothing, "", kRehearseCommand, kWho,
                "bind the share read-only for it: handles for writing fail then"},
-    OptionSpec{"profile", Takes::kOne, "NAME", kCheckCommand, kWho,
+    OptionSpec{"profile", Takes::kOne, "NAME", kCheckCommand | kCaptureCommand, kWho,
                "virtiofsd, cube-abort (CubeSandbox until June 2026), cube-guest-error (since "
                "then) or cube-remap (since September 2026); default: from the snapshot, the "
                "strictest that fits"},
     OptionSpec{"on-error", Takes::kOne, "POLICY", kJudging, kWho,
                "abort or guest-error, as virtiofsd's --migration-on-error; default abort"},
-    OptionSpec{"dialect", Takes::kOne, "NAME", kLooking, kWho,
+    OptionSpec{"dialect", Takes::kOne, "NAME", kBounded, kWho,
                "of the state: auto, v1, v2 or cube-v1; default auto"},
-    OptionSpec{"virtiofsd-version", Takes::kOne, "X.Y.Z", kCheckCommand, kWho,
+    OptionSpec{"virtiofsd-version", Takes::kOne, "X.Y.Z", kCheckCommand | kCaptureCommand, kWho,
                "version of the virtiofsd that restores; default 1.13.2"},
     OptionSpec{"daemon-uid", Takes::kOne, "UID[:GID]", kCheckCommand, kWho,
                "user that it runs as; default 0"},
-    OptionSpec{"daemon-args", Takes::kOne, "ARGS", kJudging, kWho,
+    OptionSpec{"daemon-args", Takes::kOne, "ARGS", kSharing, kWho,
                "its command line as it runs, in one word; split as a shell does, and nothing "
                "is expanded. Options beside it win over it"},
 
@@ -101,7 +132,7 @@ constexpr std::array kOptions = {
                "an entry of allowed_dirs; once for each"},
     OptionSpec{"remap-filter", Takes::kNothing, "", kCheckCommand, kCube,
                "absolute names are looked for in allowed_dirs by their last part"},
-    OptionSpec{"overlay", Takes::kOne, "FILE", kCheckCommand | kInspectCommand, kCube,
+    OptionSpec{"overlay", Takes::kOne, "FILE", kCheckCommand | kInspectCommand | kCaptureCommand, kCube,
                "the cube.virtiofs annotation of the resume: a JSON array of {id, "
                "backendfs_config}"},
 
@@ -110,18 +141,25 @@ constexpr std::array kOptions = {
     OptionSpec{"output", Takes::kOne, "FILE", kLooking, kReport,
                "write there instead of to standard output; the file appears whole or not at "
                "all"},
+    OptionSpec{"format", Takes::kOne, "FORMAT", kCaptureCommand, kReport,
+               "text or json, of what is told; mtree: no manifest is written, but a specification "
+               "for mtree(8)"},
+    OptionSpec{"output", Takes::kOne, "FILE", kCaptureCommand, kReport,
+               "write the manifest there; default: vfsmend.manifest in the directory SNAPSHOT, or "
+               "beside the file SNAPSHOT",
+               'o'},
     OptionSpec{"color", Takes::kOne, "WHEN", kAll, kReport,
                "auto, always or never; auto heeds NO_COLOR and CLICOLOR_FORCE"},
     OptionSpec{"redact-paths", Takes::kNothing, "", kLooking, kReport,
                "put a token in place of every name; the same name has the same token"},
-    OptionSpec{"max-findings", Takes::kOne, "N", kJudging, kReport,
+    OptionSpec{"max-findings", Takes::kOne, "N", kSharing, kReport,
                "findings in the report, worst first; default 1000. Counts stay whole"},
-    OptionSpec{"trace-id", Takes::kOne, "ID", kLooking, kReport,
+    OptionSpec{"trace-id", Takes::kOne, "ID", kBounded, kReport,
                "put into the report and before each message"},
-    OptionSpec{"deadline", Takes::kOne, "MS", kLooking, kReport,
+    OptionSpec{"deadline", Takes::kOne, "MS", kBounded, kReport,
                "milliseconds until the answer is indeterminate, even where a file system "
                "hangs; default 30000, 0 for none"},
-    OptionSpec{"help", Takes::kNothing, "", kAll, kReport, "this text"},
+    OptionSpec{"help", Takes::kNothing, "", kAll, kReport, "this text", 'h'},
 };
 
 }  // namespace

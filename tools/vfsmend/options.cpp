@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <boost/program_options.hpp>
 
+#include "base/check.h"
 #include "base/text.h"
 #include "report/layout.h"
 #include "vfsmend/suggest.h"
@@ -27,7 +28,7 @@ po::options_description describe(const CommandSpec& command) {
   for (const OptionSpec* spec : options_of(command)) {
     const std::string name(spec->name);
     const bool value = spec->takes == Takes::kOne || spec->takes == Takes::kMany;
-    const std::string names = name + (name == "help" ? ",h" : "");
+    const std::string names = spec->letter == '\0' ? name : fmt::format("{},{}", name, spec->letter);
     auto semantic = [value]() -> po::value_semantic* {  // owned by the description
       if (value) return po::value<std::string>();
       return new po::untyped_value(true);
@@ -71,9 +72,16 @@ bool value_forgotten(const po::option& option) {
          option.string_key != "daemon-args";
 }
 
-Result<void> add_option(Parsed& parsed, const po::option& option) {
+const OptionSpec& spec_of(const CommandSpec& command, std::string_view name) {
+  const auto specs = options_of(command);
+  const auto at = std::ranges::find(specs, name, &OptionSpec::name);
+  VFSMEND_CHECK(at != specs.end());
+  return **at;
+}
+
+Result<void> add_option(const CommandSpec& command, Parsed& parsed, const po::option& option) {
   const std::string value = option.value.empty() ? "" : option.value.front();
-  const OptionSpec& spec = *spec_named(option.string_key.substr(0, option.string_key.find(':')));
+  const OptionSpec& spec = spec_of(command, option.string_key.substr(0, option.string_key.find(':')));
   if (value_forgotten(option)) {
     return fail(ErrorCode::kUsage,
                 fmt::format("--{}: its value {} is missing", spec.name, spec.value));
@@ -88,13 +96,13 @@ Result<void> add_option(Parsed& parsed, const po::option& option) {
   return {};
 }
 
-Result<Parsed> collect(const std::vector<po::option>& options) {
+Result<Parsed> collect(const CommandSpec& command, const std::vector<po::option>& options) {
   Parsed parsed;
   for (const po::option& option : options) {
     if (option.string_key.empty()) {
       parsed.operands.insert(parsed.operands.end(), option.value.begin(), option.value.end());
     } else {
-      VFSMEND_TRY(add_option(parsed, option));
+      VFSMEND_TRY(add_option(command, parsed, option));
     }
   }
   return parsed;
@@ -102,7 +110,7 @@ Result<Parsed> collect(const std::vector<po::option>& options) {
 
 std::string option_label(const OptionSpec& spec) {
   std::string label = fmt::format("--{}", spec.name);
-  if (spec.name == "help") return "-h, " + label;
+  if (spec.letter != '\0') label = fmt::format("-{}, {}", spec.letter, label);
   if (spec.takes == Takes::kMaybeOne) return fmt::format("{}[={}]", label, spec.value);
   return spec.value.empty() ? label : fmt::format("{} {}", label, spec.value);
 }
@@ -152,7 +160,7 @@ Result<Parsed> parse_options(const CommandSpec& command, std::span<const std::st
   try {
     po::command_line_parser parser(std::vector<std::string>(args.begin(), args.end()));
     return collect(
-        parser.options(known).style(kStyle).extra_parser(split_maybe_one).run().options);
+        command, parser.options(known).style(kStyle).extra_parser(split_maybe_one).run().options);
   } catch (const po::unknown_option& error) {
     return unknown_option(command, error.get_option_name());
   } catch (const po::error& error) {

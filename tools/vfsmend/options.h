@@ -18,6 +18,7 @@ enum CommandBit : unsigned {
   kInspectCommand = 2,
   kExplainCommand = 4,
   kRehearseCommand = 8,
+  kCaptureCommand = 16,
 };
 
 struct CommandSpec {
@@ -30,6 +31,7 @@ struct CommandSpec {
 
 enum class Takes { kNothing, kOne, kMany, kMaybeOne };
 
+// An option that means something else to another command stands once for each of them.
 struct OptionSpec {
   std::string_view name;   // without its dashes
   Takes takes;             // kMany: may be repeated; kMaybeOne: only as --name=VALUE
@@ -37,11 +39,13 @@ struct OptionSpec {
   unsigned commands;       // CommandBits
   std::string_view group;  // heading in help
   std::string_view help;
+  char letter = '\0';       // its short form
 };
 
 [[nodiscard]] std::span<const CommandSpec> all_commands();
 [[nodiscard]] const CommandSpec* command_named(std::string_view name);
 [[nodiscard]] std::span<const OptionSpec> all_options();
+// The first of that name, whatever its command.
 [[nodiscard]] const OptionSpec* spec_named(std::string_view name);
 // In the order of the table.
 [[nodiscard]] std::vector<const OptionSpec*> options_of(const CommandSpec& command);

@@ -14,6 +14,8 @@ namespace {
 
 tl::unexpected<Error> usage(std::string text) { return fail(ErrorCode::kUsage, std::move(text)); }
 
+}  // namespace
+
 Result<std::string> snapshot_operand(const Parsed& parsed) {
   if (parsed.operands.empty()) {
     return usage("SNAPSHOT is missing: the file or directory to look at");
@@ -25,6 +27,8 @@ Result<std::string> snapshot_operand(const Parsed& parsed) {
   if (parsed.operands[0].empty()) return usage("SNAPSHOT is an empty name");
   return parsed.operands[0];
 }
+
+namespace {
 
 Result<OutputSettings> output_settings(const Parsed& parsed, bool lines) {
   OutputSettings output;
@@ -42,6 +46,8 @@ Result<OutputSettings> output_settings(const Parsed& parsed, bool lines) {
   return output;
 }
 
+}  // namespace
+
 Result<RunSettings> run_settings(const Parsed& parsed) {
   RunSettings run;
   if (parsed.has("deadline")) {
@@ -53,6 +59,16 @@ Result<RunSettings> run_settings(const Parsed& parsed) {
   run.trace_id = parsed.value("trace-id", "");
   return run;
 }
+
+Result<pid_t> pid_setting(const Parsed& parsed, std::string_view name) {
+  if (!parsed.has(name)) return 0;
+  VFSMEND_TRY_ASSIGN(const std::uint64_t pid, parse_number(name, parsed.value(name, ""),
+                                                           std::numeric_limits<pid_t>::max()));
+  if (pid == 0) return usage(fmt::format("--{}: 0 is the id of no process", name));
+  return static_cast<pid_t>(pid);
+}
+
+namespace {
 
 Result<std::optional<Dialect>> dialect_setting(const Parsed& parsed) {
   const std::string_view name = parsed.value("dialect", "auto");
@@ -175,8 +191,9 @@ Result<void> no_contradiction(const Parsed& parsed, const CheckRequest& request)
   return {};
 }
 
-Result<void> fill_destination(const Parsed& parsed, CheckSettings& settings) {
-  CheckRequest& request = settings.request;
+}  // namespace
+
+Result<void> fill_destination(const Parsed& parsed, CheckRequest& request, RunSettings& run) {
   VFSMEND_TRY_ASSIGN(Switches switches, switch_settings(parsed));
   if (switches.has("on-error")) request.on_error = switches.destination.on_error;
   if (parsed.has("profile")) {
@@ -197,11 +214,9 @@ Result<void> fill_destination(const Parsed& parsed, CheckSettings& settings) {
   request.switches = std::move(switches.destination);
   request.switches.shared_dir.clear();
   request.given = std::move(switches.given);
-  settings.run.notes = std::move(switches.notes);
+  run.notes = std::move(switches.notes);
   return {};
 }
-
-}  // namespace
 
 Result<ColorWhen> color_setting(const Parsed& parsed) {
   const std::string_view when = parsed.value("color", "auto");
@@ -215,7 +230,7 @@ Result<CheckSettings> check_settings(const Parsed& parsed) {
   CheckSettings settings;
   VFSMEND_TRY_ASSIGN(settings.run, run_settings(parsed));
   VFSMEND_TRY_ASSIGN(settings.output, output_settings(parsed, true));
-  VFSMEND_TRY(fill_destination(parsed, settings));
+  VFSMEND_TRY(fill_destination(parsed, settings.request, settings.run));
   CheckRequest& request = settings.request;
   request.overlay_file = parsed.value("overlay", "");
   request.trace_id = settings.run.trace_id;
@@ -224,13 +239,7 @@ Result<CheckSettings> check_settings(const Parsed& parsed) {
                        parse_number("max-findings", parsed.value("max-findings", ""),
                                     std::numeric_limits<std::int32_t>::max()));
   }
-  if (parsed.has("mount-ns")) {
-    VFSMEND_TRY_ASSIGN(const std::uint64_t pid,
-                       parse_number("mount-ns", parsed.value("mount-ns", ""),
-                                    std::numeric_limits<pid_t>::max()));
-    if (pid == 0) return usage("--mount-ns: 0 is the id of no process");
-    request.mount_namespace_of = static_cast<pid_t>(pid);
-  }
+  VFSMEND_TRY_ASSIGN(request.mount_namespace_of, pid_setting(parsed, "mount-ns"));
   VFSMEND_TRY_ASSIGN(request.snapshot_path, snapshot_operand(parsed));
   return settings;
 }

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "snapshot/open.h"
+#include "verdict/capture_snapshot.h"
 #include "verdict/check.h"
 #include "vfsmend/io.h"
 #include "vfsmend/options.h"
@@ -45,6 +46,15 @@ struct InspectSettings {
   OutputSettings output;
 };
 
+struct CaptureSettings {
+  CaptureRequest request;
+  RunSettings run;
+  Format format = Format::kText;  // of what is told
+  bool mtree = false;             // a specification instead of a manifest
+  std::string file;               // of the manifest or the specification; empty: the default
+  ColorWhen color = ColorWhen::kAuto;
+};
+
 struct RehearseSettings {
   CheckSettings check;
   std::string virtiofsd;                  // program
@@ -53,8 +63,17 @@ struct RehearseSettings {
 };
 
 [[nodiscard]] Result<RehearseSettings> rehearse_settings(const Parsed& parsed);
+[[nodiscard]] Result<CaptureSettings> capture_settings(const Parsed& parsed);
 [[nodiscard]] Result<CheckSettings> check_settings(const Parsed& parsed);
 [[nodiscard]] Result<InspectSettings> inspect_settings(const Parsed& parsed);
 [[nodiscard]] Result<ColorWhen> color_setting(const Parsed& parsed);
+
+// Parts of them.
+[[nodiscard]] Result<std::string> snapshot_operand(const Parsed& parsed);
+[[nodiscard]] Result<RunSettings> run_settings(const Parsed& parsed);
+[[nodiscard]] Result<pid_t> pid_setting(const Parsed& parsed, std::string_view name);  // 0: none
+// Profile, dialect, shares and switches.
+[[nodiscard]] Result<void> fill_destination(const Parsed& parsed, CheckRequest& request,
+                                            RunSettings& run);
 
 }  // namespace vfsmend

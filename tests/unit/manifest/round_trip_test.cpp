@@ -63,7 +63,8 @@ ManifestSection random_section() {
   for (int i = *inRange(0, 3); i > 0; --i) out.xattr_sets.push_back(facts());
   for (int i = *inRange(0, 3); i > 0; --i) {
     out.mounts.push_back({*arbitrary<std::uint64_t>(), *arbitrary<std::string>(), "ext4",
-                          *arbitrary<std::string>(), *arbitrary<bool>(), *arbitrary<bool>()});
+                          *arbitrary<std::string>(), *arbitrary<std::string>(), *arbitrary<bool>(),
+                          *arbitrary<bool>()});
   }
   const bool with_hash = *arbitrary<bool>();
   for (int i = *inRange(0, 12); i > 0; --i) add_random_entry(out, with_hash);

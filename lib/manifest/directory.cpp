@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "manifest/directory.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+
+#include <array>
+#include <cerrno>
+
+#include "sys/listing.h"
+
+namespace vfsmend {
+namespace {
+
+// Well below the usual soft limit of 1,024.
+constexpr int kMostOpen = 300;
+constexpr std::size_t kLongestPath = 3'000;  // bytes in one call; PATH_MAX is 4,096
+
+constexpr std::uint64_t kDirectory = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
+constexpr std::uint64_t kSearching = kDirectory | O_PATH;
+constexpr std::uint64_t kReading = kDirectory | O_RDONLY | O_NOATIME;
+
+int open_component(sys::Calls& calls, int dir, const char* name, std::uint64_t flags) {
+  open_how how{};
+  how.flags = flags;
+  if (*name != '/') how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  int fd = calls.openat2(dir, name, how);
+  if (fd == -EPERM && (flags & O_NOATIME) != 0) {  // for the owner and CAP_FOWNER alone
+    how.flags &= ~std::uint64_t{O_NOATIME};
+    fd = calls.openat2(dir, name, how);
+  }
+  return fd;
+}
+
+}  // namespace
+
+void Directory::set_names(const std::vector<std::string>& sorted) {
+  for (const std::string& name : sorted) names.add(name);
+  objects.resize(sorted.size());
+  pieces.resize(sorted.size() / kPiece + 1);
+}
+
+void Directory::keep(std::size_t at, const Object& object, const Look& look) {
+  SeenObject& out = objects[at];
+  Piece& piece = pieces[at / kPiece];
+  out.look = look;
+  if (!out.is_known()) return;
+  out.facts = object.facts;
+  out.bytes_at = static_cast<std::uint32_t>(piece.bytes.size());
+  out.handle_type = object.handle.size == 0 ? 0 : object.handle.type;
+  out.handle_size = static_cast<std::uint8_t>(object.handle.size);
+  out.target_size = static_cast<std::uint16_t>(object.target.size());
+  piece.bytes.append(as_text(object.handle.bytes())).append(object.target);
+  if (!object.xattrs.empty()) {
+    piece.xattrs.push_back(object.xattrs);
+    out.xattrs = static_cast<std::uint32_t>(piece.xattrs.size());
+  }
+  if (object.hash) {
+    out.hash = *object.hash;
+    out.notes |= kHasHash;
+  }
+}
+
+Directory& Directories::add(Directory* parent, std::uint32_t entry, std::uint32_t scope) {
+  const std::lock_guard lock(mutex_);
+  Directory& added = all_.emplace_back();
+  added.parent = parent;
+  added.entry = entry;
+  added.scope = scope;
+  if (parent != nullptr) parent->objects[entry].below = &added;
+  return added;
+}
+
+int Directories::open(sys::Calls& calls, int share, Directory& directory, bool for_reading) {
+  const std::uint64_t flags = for_reading ? kReading : kSearching;
+  Directory& parent = *directory.parent;
+  const std::string name(parent.names[directory.entry]);
+  int fd = 0;
+  if (parent.parent == nullptr) fd = open_component(calls, share, ".", flags);
+  else if (parent.crowded) fd = open_by_path(calls, share, directory, flags);
+  else fd = open_component(calls, parent.fd.get(), name.c_str(), flags);
+  if (fd < 0) return fd;
+  directory.fd = sys::UniqueFd(fd);
+  directory.crowded = open_.fetch_add(1) > kMostOpen;
+  struct statx stat{};
+  const int err = calls.statx(fd, "", AT_EMPTY_PATH, kObjectMask, stat);
+  const ObjectFacts now = facts_of(stat);
+  const ObjectFacts& seen = parent.objects[directory.entry].facts;
+  if (err == 0 && now.ino == seen.ino && now.device == seen.device) return 0;
+  directory.fd.reset();
+  open_.fetch_sub(1);
+  return err < 0 ? err : -ENOENT;
+}
+
+int Directories::open_by_path(sys::Calls& calls, int share, const Directory& directory,
+                              std::uint64_t flags) {
+  std::vector<std::string> way;
+  for (const Directory* at = &directory; at->parent->parent != nullptr; at = at->parent) {
+    way.emplace_back(at->parent->names[at->entry]);
+    if (way.back().starts_with('/')) break;
+  }
+  sys::UniqueFd from;
+  std::string path;
+  while (!way.empty()) {
+    path.append(path.empty() ? "" : "/").append(way.back());
+    way.pop_back();
+    if (!way.empty() && path.size() + way.back().size() < kLongestPath) continue;
+    const int dir = from.valid() ? from.get() : share;
+    sys::UniqueFd next(open_component(calls, dir, path.c_str(), way.empty() ? flags : kSearching));
+    if (!next.valid()) return next.get();
+    from = std::move(next);
+    path.clear();
+  }
+  return from.release();
+}
+
+void Directories::finish_one(Directory& directory) {
+  if (directory.unfinished.fetch_sub(1) != 1 || !directory.fd.valid()) return;
+  directory.fd.reset();
+  open_.fetch_sub(1);
+}
+
+std::string Directories::path_of(const Directory& directory) {
+  std::string path;
+  for (const Directory* at = &directory; at->parent != nullptr && at->parent->parent != nullptr;
+       at = at->parent) {
+    const std::string name(at->parent->names[at->entry]);
+    if (path.size() + name.size() > kLongestPath) return "../" + path;
+    path = path.empty() ? name : name + "/" + path;
+  }
+  return path;
+}
+
+int read_names(sys::Calls& calls, int fd, std::vector<std::string>& out) {
+  thread_local std::array<std::uint8_t, std::size_t{64} << 10> buffer;
+  return sys::for_each_name(calls, fd, buffer, [&](const char* name) {
+    out.emplace_back(name);
+    return true;
+  });
+}
+
+int read_some_names(sys::Calls& calls, int dir, std::size_t most, std::vector<std::string>& out) {
+  std::array<std::uint8_t, 4096> buffer;
+  const sys::UniqueFd fd(open_component(calls, dir, ".", kReading));
+  if (!fd.valid()) return fd.get();
+  return sys::for_each_name(calls, fd.get(), buffer, [&](const char* name) {
+    out.emplace_back(name);
+    return out.size() < most;
+  });
+}
+
+}  // namespace vfsmend

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the directories of a walk to the table of a manifest: breadth first, the names of a
+// directory one after the other and ascending. So the order does not depend on the threads, and the
+// entries of a directory are found by halving.
+#pragma once
+
+#include "manifest/directory.h"
+#include "manifest/tree_look.h"
+
+namespace vfsmend {
+
+// `directories` begins with the one that holds the share itself.
+[[nodiscard]] TreeLook build_table(const Directories& directories);
+
+}  // namespace vfsmend

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "manifest/tree_look.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <memory>
+#include <mutex>
+
+#include "base/text.h"
+#include "manifest/directory.h"
+#include "manifest/table_builder.h"
+#include "sys/object_handle.h"
+#include "sys/task_pool.h"
+
+namespace vfsmend {
+namespace {
+
+constexpr std::size_t kPiece = Directory::kPiece;
+
+class TreeWalk {
+ public:
+  explicit TreeWalk(const TreeLookInput& in)
+      : in_(in),
+        options_{file_clock(), false},
+        budget_(in.hash_budget),
+        pool_([this](const void* subject) { announce(*static_cast<const Directory*>(subject)); }) {}
+
+  TreeLook run() {
+    Directory& top = directories_.add(nullptr, 0, 0);
+    top.set_names(std::vector<std::string>(1 + in_.loose.size()));
+    look(top, 0, in_.share, "", in_.scope.names().front().node, in_.scope.names().front().open);
+    for (std::size_t i = 0; i < in_.loose.size(); ++i) look_at_loose(top, i);
+    if (S_ISDIR(top.objects[0].facts.mode)) add_directory(top, 0, 0);
+    pool_.run(in_.helpers);
+    TreeLook out = build_table(directories_);
+    out.hashed_bytes = in_.hash_budget - budget_.load();
+    out.listing_cut = listing_cut_;
+    return out;
+  }
+
+ private:
+  void announce(const Directory& directory) {
+    if (in_.progress) in_.progress(directories_.path_of(directory));
+  }
+
+  // `scope`: the position of the directory in the scope, or kNoIndex.
+  void add_directory(Directory& parent, std::uint32_t entry, std::uint32_t scope) {
+    if (!in_.whole_tree && scope == kNoIndex) return;
+    Directory& directory = directories_.add(&parent, entry, scope);
+    if (!parent.crowded) parent.unfinished.fetch_add(1);
+    pool_.add({[this, &directory] { open(directory); }, &directory});
+  }
+
+  void open(Directory& directory) {
+    const int err = directories_.open(in_.calls, in_.share, directory, in_.whole_tree);
+    if (!directory.parent->crowded) directories_.finish_one(*directory.parent);
+    SeenObject& itself = directory.parent->objects[directory.entry];
+    if (err < 0) {
+      itself.set_problem(err == -ELOOP || err == -ENOTDIR || err == -ENOENT || err == -ESTALE
+                             ? Look{LookEnd::kChanging, 0, ""}
+                             : Look{LookEnd::kUnreadable, -err, "directory"});
+      return;
+    }
+    list(directory, itself);
+    const std::size_t count = directory.names.size();
+    directory.unfinished.store(static_cast<std::uint32_t>(count / kPiece + 1));
+    for (std::size_t at = kPiece; at <= count && !directory.crowded; at += kPiece) {
+      pool_.add({[this, &directory, at] { look_at_piece(directory, at); }, &directory});
+    }
+    look_at_piece(directory, 0);
+    // Each piece that waits holds the descriptor: a crowded one has none that wait.
+    for (std::size_t at = kPiece; at <= count && directory.crowded; at += kPiece) {
+      look_at_piece(directory, at);
+    }
+  }
+
+  void list(Directory& directory, SeenObject& itself) {
+    std::vector<std::string> names;
+    if (in_.whole_tree) {
+      const int err = read_names(in_.calls, directory.fd.get(), names);
+      if (err < 0) itself.set_problem({LookEnd::kUnreadable, -err, "directory"});
+    } else {
+      const auto [begin, end] = in_.scope.children(directory.scope);
+      for (std::uint32_t i = begin; i < end; ++i) names.push_back(in_.scope.names()[i].text);
+      add_unspeakable(directory, names);
+    }
+    std::ranges::sort(names);
+    const auto twice = std::ranges::unique(names);  // a listing that moved under our hands
+    names.erase(twice.begin(), twice.end());
+    directory.set_names(names);
+  }
+
+  // Names that no state can hold, since it holds UTF-8 only. What is read of a directory is bound by
+  // what the state knows in it: a capture costs what the state costs.
+  void add_unspeakable(Directory& directory, std::vector<std::string>& names) {
+    const std::size_t most = 64 + 16 * names.size();
+    std::vector<std::string> listed;
+    const int more = read_some_names(in_.calls, directory.fd.get(), most, listed);
+    if (more > 0) listing_cut_ = true;
+    std::erase_if(listed, [](const std::string& name) { return is_utf8(name); });
+    std::ranges::move(listed, std::back_inserter(names));
+  }
+
+  void look_at_piece(Directory& directory, std::size_t begin) {
+    const std::size_t end = std::min(begin + kPiece, directory.names.size());
+    std::uint32_t scope = directory.scope == kNoIndex ? 0 : in_.scope.children(directory.scope).first;
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::string name(directory.names[i]);
+      const std::uint32_t known = find_in_scope(directory, name, scope);
+      const Scope::Name* const known_as = known == kNoIndex ? nullptr : &in_.scope.names()[known];
+      look(directory, i, directory.fd.get(), name.c_str(), known_as ? known_as->node : 0,
+           known_as && known_as->open);
+      const SeenObject& object = directory.objects[i];
+      if (S_ISDIR(object.facts.mode) && object.is_known()) {
+        add_directory(directory, static_cast<std::uint32_t>(i), known);
+      }
+    }
+    directories_.finish_one(directory);
+  }
+
+  // Both are sorted: `hint` is where the one before was found.
+  std::uint32_t find_in_scope(const Directory& directory, const std::string& name,
+                              std::uint32_t& hint) const {
+    if (directory.scope == kNoIndex) return kNoIndex;
+    const auto [begin, end] = in_.scope.children(directory.scope);
+    const auto names = in_.scope.names().subspan(begin, end - begin);
+    const auto at = std::ranges::lower_bound(names.subspan(hint - begin), name, {}, &Scope::Name::text);
+    hint = begin + static_cast<std::uint32_t>(at - names.begin());
+    return at != names.end() && at->text == name ? hint : kNoIndex;
+  }
+
+  void look(Directory& directory, std::size_t at, int dir, const char* name, NodeId node, bool open) {
+    thread_local Object object;
+    const int base = *name == '/' ? AT_FDCWD : dir;  // a bind of CubeSandbox
+    LookOptions options = options_;
+    options.hash = in_.hash == HashScope::kAll || (in_.hash == HashScope::kUsed && open);
+    Look look = look_at(in_.calls, base, name, {options.began, false}, object);
+    bool over_budget = false;
+    if (options.hash && look.end == LookEnd::kWhole && S_ISREG(object.facts.mode)) {
+      over_budget = !take_from_budget(object.facts.size);
+      if (!over_budget) look = look_at(in_.calls, base, name, options, object);
+    }
+    directory.keep(at, object, look);
+    SeenObject& kept = directory.objects[at];
+    kept.node = node;
+    if (open) kept.notes |= kOpen;
+    kept.not_hashed = over_budget;
+  }
+
+  // Before there are threads: opening by handle needs the working directory.
+  void look_at_loose(Directory& top, std::size_t at) {
+    const LooseInode& inode = in_.loose[at];
+    const sys::UniqueFd fd(sys::open_by_object_handle(in_.calls, inode.mount_dir,
+                                                      inode.handle->type, inode.handle->data));
+    if (fd.valid()) look(top, at + 1, fd.get(), "", inode.node, inode.open);
+    else top.objects[at + 1].set_problem({LookEnd::kVanished, 0, ""});
+    top.objects[at + 1].node = inode.node;
+  }
+
+  bool take_from_budget(std::uint64_t bytes) {
+    std::uint64_t left = budget_.load();
+    while (bytes <= left) {
+      if (budget_.compare_exchange_weak(left, left - bytes)) return true;
+    }
+    return false;
+  }
+
+  const TreeLookInput& in_;
+  LookOptions options_;
+  std::atomic<std::uint64_t> budget_;
+  std::atomic<bool> listing_cut_{false};
+  Directories directories_;
+  sys::TaskPool pool_;
+};
+
+}  // namespace
+
+TreeLook look_at_tree(const TreeLookInput& input) { return TreeWalk(input).run(); }
+
+}  // namespace vfsmend

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file that is replaced in one step: whoever looks, and whatever is cut short, sees the old
+// content or the new one, whole.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace vfsmend::sys {
+
+enum class FileMode {
+  kPrivate,    // 0600
+  kAsBefore,   // that of the file that is replaced, 0600 where there was none
+};
+
+// Replaces `file` by `content`, on disk (fsync of the file and of its directory) when it returns.
+// Only a regular file or none may stand there: a rename over /dev/null would be felt by the whole
+// machine (kUsage). All other errors are kSystem, and leave what was there.
+//
+//  1. the content goes into a file without a name (O_TMPFILE), or where the file system has none
+//     into `file`.XXXXXX;   2. fsync;   3. it gets a name beside `file`;   4. rename;   5. fsync of
+//     the directory.
+[[nodiscard]] Result<void> replace_file(const std::string& file, std::string_view content,
+                                        FileMode mode);
+
+}  // namespace vfsmend::sys

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// `vfsmend capture`: the worker looks and writes the manifest; this process only says so.
+#include <fmt/format.h>
+
+#include "manifest/manifest_file.h"
+#include "manifest/mtree.h"
+#include "report/capture_text.h"
+#include "report/json.h"
+#include "sys/atomic_file.h"
+#include "sys/read_file.h"
+#include "verdict/capture_snapshot.h"
+#include "vfsmend/commands.h"
+#include "vfsmend/looking.h"
+#include "vfsmend/settings.h"
+
+namespace vfsmend {
+namespace {
+
+class CaptureRun {
+ public:
+  CaptureRun(const CaptureSettings& settings, const Io& io, const TextStyle& style)
+      : settings_(settings), io_(io), style_(style) {}
+
+  Rendered look(const Progress& progress) {
+    open_target();
+    Result<CaptureResult> result = capture_snapshot(*io_.calls, settings_.request, progress);
+    if (!result) {
+      return {exit_status::kUsage, "",
+              message(settings_.run.trace_id, "capture: " + result.error().text)};
+    }
+    if (result->report.reason.empty()) {
+      if (settings_.mtree) return specification(*result);
+      progress(fmt::format("the manifest {}", target_));
+      write(*result);
+    }
+    return told(result->report);
+  }
+
+  Rendered unable(Unable why, const std::string& reason) {
+    const auto code = why == Unable::kDeadline ? std::optional(Code::kE001) : std::nullopt;
+    CheckRequest what = settings_.request.what;
+    if (!settings_.request.tree.empty()) what.snapshot_path = settings_.request.tree;
+    Rendered rendered = told(not_looked(what, code, reason));
+    if (why == Unable::kCancelled) rendered.exit = exit_status::kCancelled;
+    return rendered;
+  }
+
+ private:
+  // Before the worker may enter another mount namespace, where the name leads elsewhere.
+  void open_target() {
+    target_ = settings_.file.empty() && settings_.request.tree.empty()
+                  ? manifest_path_of(*io_.calls, settings_.request.what.snapshot_path)
+                  : settings_.file;
+    const std::size_t slash = target_.rfind('/');
+    const std::string directory = slash == std::string::npos ? "."
+                                  : slash == 0               ? "/"
+                                                             : target_.substr(0, slash);
+    if (auto found = sys::locate(*io_.calls, AT_FDCWD, directory)) directory_ = std::move(found->fd);
+    name_ = slash == std::string::npos ? target_ : target_.substr(slash + 1);
+  }
+
+  void write(CaptureResult& result) {
+    Report& report = result.report;
+    const auto unwritten = [&](const std::string& text) {
+      report.reason = fmt::format("{}: {}", target_, text);
+      report.verdict = Verdict::kIndeterminate;
+    };
+    const Result<ByteVector> bytes = encode_manifest(result.manifest);
+    if (!bytes) return unwritten(bytes.error().text);
+    if (!directory_.valid()) return unwritten("its directory cannot be opened");
+    const std::string file = fmt::format("/proc/self/fd/{}/{}", directory_.get(), name_);
+    const Result<void> written =
+        sys::replace_file(file, as_text(*bytes), sys::FileMode::kPrivate);
+    if (!written) return unwritten(written.error().text.substr(file.size() + 2));
+    report.manifest = ManifestInfo{target_, bytes->size(),
+                                   std::string(fact(result.manifest.facts, "time"))};
+  }
+
+  [[nodiscard]] Rendered specification(const CaptureResult& result) const {
+    Rendered rendered;
+    for (const ManifestSection& section : result.manifest.sections) {
+      rendered.out += mtree_text(section);
+    }
+    for (const std::string& text : result.report.assumptions) {
+      rendered.err += message(settings_.run.trace_id, text);
+    }
+    return rendered;
+  }
+
+  [[nodiscard]] Rendered told(const Report& report) const {
+    Rendered rendered;
+    rendered.exit = report.reason.empty() ? exit_status::kGood : exit_status::kOperational;
+    if (settings_.format == Format::kJson) rendered.out = report_json(report, rendered.exit);
+    else if (settings_.mtree) rendered.err = message(settings_.run.trace_id, report.reason);
+    else rendered.out = capture_text(report, style_);
+    return rendered;
+  }
+
+  const CaptureSettings& settings_;
+  const Io& io_;
+  TextStyle style_;
+  std::string target_;  // as it is told
+  std::string name_;    // in directory_
+  sys::UniqueFd directory_;
+};
+
+}  // namespace
+
+Result<int> cmd_capture(const Parsed& parsed, const Io& io) {
+  VFSMEND_TRY_ASSIGN(const CaptureSettings settings, capture_settings(parsed));
+  const std::string& trace = settings.run.trace_id;
+  const TextStyle style{text_width(io, false), use_color(io, settings.color, false)};
+  for (const std::string& note : settings.run.notes) io.err(message(trace, note));
+  CaptureRun run(settings, io, style);
+  const Rendered rendered =
+      look_bounded(settings.run, [&](const Progress& progress) { return run.look(progress); },
+                   [&](Unable why, const std::string& reason) { return run.unable(why, reason); });
+  return deliver(rendered, trace, settings.mtree ? settings.file : "", io);
+}
+
+}  // namespace vfsmend
