@@ -17,6 +17,7 @@
 #include "sys/fd_path.h"
 #include "sys/mount_table.h"
 #include "sys/object_handle.h"
+#include "sys/private_mounts.h"
 #include "sys/read_file.h"
 
 namespace vfsmend {
@@ -159,7 +160,9 @@ class Capture {
   }
 
   void look(const Scope& scope) {
-    TreeLookInput input{in_.calls, share_.get(), scope, {}, {}};
+    // Where that cannot be had, only the access times of symbolic links move.
+    const Result<sys::UniqueFd> quiet = sys::clone_without_atime(share_.get());
+    TreeLookInput input{in_.calls, quiet ? quiet->get() : share_.get(), scope, {}, {}};
     input.loose = loose_;
     input.whole_tree = section_.whole_tree;
     input.hash = in_.hash;

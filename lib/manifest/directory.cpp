@@ -16,7 +16,7 @@ namespace {
 constexpr int kMostOpen = 300;
 constexpr std::size_t kLongestPath = 3'000;  // bytes in one call; PATH_MAX is 4,096
 
-constexpr std::uint64_t kDirectory = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
+constexpr std::uint64_t kDirectory = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr std::uint64_t kSearching = kDirectory | O_PATH;
 constexpr std::uint64_t kReading = kDirectory | O_RDONLY | O_NOATIME;
 
@@ -133,7 +133,7 @@ std::string Directories::path_of(const Directory& directory) {
 
 int read_names(sys::Calls& calls, int fd, std::vector<std::string>& out) {
   thread_local std::array<std::uint8_t, std::size_t{64} << 10> buffer;
-  return sys::for_each_name(calls, fd, buffer, [&](const char* name) {
+  return sys::for_each_name(calls, fd, buffer, [&](const char* name, std::uint64_t) {
     out.emplace_back(name);
     return true;
   });
@@ -143,7 +143,7 @@ int read_some_names(sys::Calls& calls, int dir, std::size_t most, std::vector<st
   std::array<std::uint8_t, 4096> buffer;
   const sys::UniqueFd fd(open_component(calls, dir, ".", kReading));
   if (!fd.valid()) return fd.get();
-  return sys::for_each_name(calls, fd.get(), buffer, [&](const char* name) {
+  return sys::for_each_name(calls, fd.get(), buffer, [&](const char* name, std::uint64_t) {
     out.emplace_back(name);
     return out.size() < most;
   });

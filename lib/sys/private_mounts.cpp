@@ -46,6 +46,20 @@ Result<void> bind_over_itself(const std::string& path, bool read_only) {
   return {};
 }
 
+Result<UniqueFd> clone_without_atime(int dir) {
+  constexpr unsigned kTree = AT_EMPTY_PATH | AT_RECURSIVE;
+  UniqueFd fd(static_cast<int>(
+      ::syscall(SYS_open_tree, dir, "", kTree | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)));
+  if (!fd.valid()) return fail_errno(errno, "a clone of the mount");
+  mount_attr attributes{};
+  attributes.attr_clr = MOUNT_ATTR__ATIME;
+  attributes.attr_set = MOUNT_ATTR_NOATIME;
+  if (::syscall(SYS_mount_setattr, fd.get(), "", kTree, &attributes, sizeof attributes) != 0) {
+    return fail_errno(errno, "a clone of the mount without access times");
+  }
+  return fd;
+}
+
 Result<std::string> make_private_directory() {
   int err = 0;
   for (std::string name : {"/run/vfsmend-XXXXXX", "/tmp/vfsmend-XXXXXX"}) {

@@ -12,6 +12,7 @@
 #include "state/guess.h"
 #include "verdict/destination_of.h"
 #include "verdict/device_check.h"
+#include "verdict/manifest_of.h"
 #include "verdict/preconditions.h"
 #include "verdict/share.h"
 
@@ -57,12 +58,40 @@ void add_device(DeviceOutcome outcome, Report& report) {
   }
   report.timing.decode += outcome.timing.decode;
   report.timing.walk += outcome.timing.walk;
+  report.timing.hash += outcome.timing.hash;
   report.devices.push_back(std::move(outcome.report));
+}
+
+// The record of the capture, if there is one; false where it is there and cannot be used.
+Result<bool> find_record(sys::Calls& calls, const CheckRequest& request, const Progress& progress,
+                         std::optional<FoundManifest>& found, RecordOptions& options,
+                         Report& report) {
+  options = request.record;
+  VFSMEND_TRY_ASSIGN(options.policy, read_policy(calls, request.policy_file));
+  progress("the manifest");
+  auto manifest = manifest_of(calls, request);
+  if (!manifest) {
+    if (manifest.error().code == ErrorCode::kUsage) return tl::make_unexpected(manifest.error());
+    report.reason = manifest.error().text;
+    report.verdict = Verdict::kIndeterminate;
+    return false;
+  }
+  found = *std::move(manifest);
+  if (found) {
+    options.manifest = &found->manifest;
+    report.manifest = found->info;
+  }
+  return true;
 }
 
 Result<void> check_devices(sys::Calls& calls, const CheckRequest& request,
                            const Snapshot& snapshot, const Progress& progress, Report& report) {
   VFSMEND_TRY_ASSIGN(const auto shares, shares_of(request, snapshot));
+  std::optional<FoundManifest> found;
+  RecordOptions options;
+  VFSMEND_TRY_ASSIGN(const bool usable,
+                     find_record(calls, request, progress, found, options, report));
+  if (!usable) return {};
   if (request.mount_namespace_of != 0) {
     report.reason = enter_mount_namespace(calls, request.mount_namespace_of);
     if (!report.reason.empty()) {
@@ -85,6 +114,13 @@ Result<void> check_devices(sys::Calls& calls, const CheckRequest& request,
     input.reader_known = known;
     input.judge_elsewhere = !request.profile;
     input.max_findings = request.max_findings;
+    if (found) {
+      input.options = &options;
+      input.recorded = section_of(found->manifest, device.id);
+      if (!input.recorded) {
+        report.assumptions.push_back(fmt::format("device {}: the manifest has no record of it", device.id));
+      }
+    }
     add_device(check_device(std::move(input), progress), report);
     for (const std::string& note : device.notes) {
       report.assumptions.push_back(fmt::format("device {}: {}", device.id, note));

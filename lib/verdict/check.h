@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "sys/calls.h"
 #include "verdict/destination.h"
+#include "verdict/record_options.h"
 #include "verdict/report.h"
 
 namespace vfsmend {
@@ -31,6 +32,9 @@ struct CheckRequest {
   // the user did not: `given` has the names ("writeback") of the ones that he did.
   Destination switches;
   std::vector<std::string> given;
+  std::string manifest_file;  // of the capture; empty: where a capture leaves it, if it is there
+  std::string policy_file;    // empty: none
+  RecordOptions record;       // its manifest and policy are filled in by check()
   std::string overlay_file;  // the cube.virtiofs annotation; empty: none
   std::string trace_id;
   std::size_t max_findings = 1000;

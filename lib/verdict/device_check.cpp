@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 
 #include "base/text.h"
+#include "manifest/capture.h"
 #include "state/guess.h"
 #include "verdict/host_walk.h"
 #include "verdict/open_rules.h"
@@ -164,7 +166,12 @@ class DeviceCheck {
   void judge_against_host(bool decoded) {
     const NodeIndex index(decoded_.state);
     const LoadOrder order = load_order(decoded_.state, index);
-    const WalkInput input{in_.calls, decoded_.state, index, order, to_, share_};
+    std::optional<Record> record;
+    if (decoded && !misread_ && in_.recorded != nullptr) {
+      record.emplace(*in_.recorded, captured_at(), decoded_.state, index, order);
+    }
+    const WalkInput input{in_.calls, decoded_.state, index, order, to_, share_,
+                          record ? &*record : nullptr};
     std::optional<HostWalk> walk;
     if (decoded && share_.fd.valid()) {
       walk = timed(out_.timing.walk, [&] { return walk_host(input); });
@@ -184,6 +191,22 @@ class DeviceCheck {
     name_assumptions();
   }
 
+  [[nodiscard]] std::int64_t captured_at() const {
+    std::int64_t ns = 0;
+    const std::string_view text = fact(in_.options->manifest->facts, "time-ns");
+    std::from_chars(text.data(), text.data() + text.size(), ns);
+    return ns;
+  }
+
+  // The state's bytes are the captured ones; a repair adds the digest of what it made of them.
+  [[nodiscard]] bool is_recorded_state() const {
+    if (in_.recorded == nullptr || fact(in_.recorded->facts, "state-xxh3").empty()) return true;
+    const std::string digest = state_digest(*in_.device.state);
+    return std::ranges::any_of(in_.recorded->facts, [&](const auto& f) {
+      return f.first == "state-xxh3" && f.second == digest;
+    });
+  }
+
   void judge_no_start(const StartFailure& failure) {
     findings_.add(*failure.code, Verdict::kRepair, [&] {
       Finding f;
@@ -199,8 +222,10 @@ class DeviceCheck {
   void judge(const WalkInput& input, const HostWalk* walk, bool decoded) {
     const HostWalk nothing_seen;
     const LoaderTexts texts(input, walk ? *walk : nothing_seen);
-    const RuleInput rule_input{input, walk, texts, out_.report.restore};
+    const RuleInput rule_input{input, walk, texts, out_.report.restore, in_.options,
+                               is_recorded_state()};
     Rules rules(rule_input, findings_);
+    rules.judge_generation();
     rules.judge_share();
     if (!decoded || misread_) return;
     rules.judge_state();
@@ -209,6 +234,13 @@ class DeviceCheck {
     if (!walk) return;
     rules.judge_nodes();
     rules.judge_handles();
+    rules.judge_metadata();
+    timed(out_.timing.hash, [&] {
+      rules.judge_contents();
+      return true;
+    });
+    rules.judge_hints();
+    out_.assumptions.insert(out_.assumptions.end(), rules.notes().begin(), rules.notes().end());
     if (out_.report.restore.outcome == Outcome::kHangs) {
       findings_.add(Code::kS003, Verdict::kColdboot, [] {
         Finding f;

@@ -9,6 +9,7 @@
 #include "sys/calls.h"
 #include "verdict/check.h"
 #include "verdict/destination.h"
+#include "verdict/record_options.h"
 #include "verdict/report.h"
 
 namespace vfsmend {
@@ -23,6 +24,9 @@ struct DeviceInput {
   bool reader_known = true;
   bool judge_elsewhere = false;  // also what the other profiles of this platform would do
   std::size_t max_findings = 1000;
+  // What a capture recorded of the device, if there is any; then `options` is set too.
+  const ManifestSection* recorded = nullptr;
+  const RecordOptions* options = nullptr;
 };
 
 struct DeviceOutcome {

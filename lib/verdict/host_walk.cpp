@@ -18,7 +18,7 @@
 namespace vfsmend {
 namespace {
 
-constexpr unsigned kStatMask = STATX_BASIC_STATS | STATX_MNT_ID;
+constexpr unsigned kStatMask = kObjectMask;
 constexpr int kStatFlags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
 
 using SharedPlace = std::shared_ptr<const Place>;
@@ -33,6 +33,7 @@ class Walk {
         pool_(in.state.inodes.size(), [this](const Batch& batch) { visit(batch); }) {
     out_.nodes.resize(in.state.inodes.size());
     out_.handles.resize(in.state.handles.size());
+    if (in.record != nullptr) out_.changes.resize(in.state.inodes.size());
   }
 
   HostWalk run() {
@@ -131,7 +132,7 @@ class Walk {
     }
     found(entry, in_.share.stat, place);
     keep_text(entry, in_.share.real_path);
-    compare_stored(entry, place.fd.get(), "", AT_EMPTY_PATH, in_.share.stat);
+    compare(entry, place.fd.get(), "", AT_EMPTY_PATH, in_.share.stat);
     return place;
   }
 
@@ -171,7 +172,7 @@ class Walk {
     if (err < 0) return miss(entry, -err);
     place.zone = parent.zone;
     found(entry, stat, place);
-    compare_stored(entry, parent.fd.get(), name.c_str(), 0, stat);
+    compare(entry, parent.fd.get(), name.c_str(), 0, stat);
     return place;
   }
 
@@ -187,7 +188,7 @@ class Walk {
     Place place{std::move(hit.fd), hit.zone, true};
     found(entry, stat, place);
     keep_text(entry, std::move(hit.real_path));
-    compare_stored(entry, place.fd.get(), "", AT_EMPTY_PATH, stat);
+    compare(entry, place.fd.get(), "", AT_EMPTY_PATH, stat);
     return place;
   }
 
@@ -228,6 +229,8 @@ class Walk {
     node.left_share = place.zone == Zone::kOutside;
     found(entry, stat, place);
     keep_text(entry, path);
+    LazyHandle itself(in_.calls, place.fd.get(), "", AT_EMPTY_PATH);
+    compare_recorded(entry, itself, stat);
     return place;
   }
 
@@ -253,8 +256,26 @@ class Walk {
     out_.texts.push_back(std::move(text));
   }
 
-  void compare_stored(EntryIndex entry, int dir, const char* name, int flags,
-                      const struct statx& stat) {
+  void compare(EntryIndex entry, int dir, const char* name, int flags, const struct statx& stat) {
+    LazyHandle handle(in_.calls, dir, name, flags);
+    compare_stored(entry, handle, stat);
+    compare_recorded(entry, handle, stat);
+  }
+
+  void compare_recorded(EntryIndex entry, LazyHandle& handle, const struct statx& stat) {
+    if (in_.record == nullptr) return;
+    const std::uint32_t position = in_.record->position(entry);
+    if (position == kNoIndex || !in_.record->is_known(position)) return;
+    Today today;
+    const std::uint16_t changes = in_.record->compare(in_.calls, position, stat, handle, today);
+    out_.changes[entry] = changes;
+    if (changes == kCompared) return;
+    today.entry = entry;
+    const std::lock_guard lock(mutex_);
+    out_.today.push_back(std::move(today));
+  }
+
+  void compare_stored(EntryIndex entry, LazyHandle& handle, const struct statx& stat) {
     const Inode& inode = in_.state.inodes[entry];
     const bool mandatory = in_.destination.inode_file_handles == InodeFileHandles::kMandatory;
     const bool compared = inode.file_handle && !location_as<FullPath>(inode);
@@ -263,17 +284,16 @@ class Walk {
     const int no_mount = mounts_.problem(stat.stx_mnt_id);
     if (!compared && !mandatory && !other_mount && no_mount == 0) return;
     Node& node = out_.nodes[entry];
-    sys::ObjectHandle now;
-    int err = sys::object_handle(in_.calls, dir, name, flags, now);
+    int err = handle.ask();
     node.without_handle = prefers && err == -EOPNOTSUPP;
     if (err == -EOPNOTSUPP && !compared && !mandatory) return;
     if (err == 0) err = -no_mount;
     if (err < 0) {
       node.fate = Fate::kHandleCheckFailed;
       node.err = -err;
-    } else if (compared && !equal(now, *inode.file_handle)) {
+    } else if (compared && !equal(handle.value(), *inode.file_handle)) {
       node.fate = Fate::kHandleDiffers;
-      note_mismatch(entry, now, *inode.file_handle, stat);
+      note_mismatch(entry, handle.value(), *inode.file_handle, stat);
     }
   }
 
@@ -303,6 +323,7 @@ class Walk {
       out_.nodes[entry].fate = Fate::kParentStub;
     }
     std::ranges::sort(out_.mismatches, {}, &HandleMismatch::entry);
+    std::ranges::sort(out_.today, {}, &Today::entry);
   }
 
   void judge_handles(EntryIndex entry, const struct statx& stat) {

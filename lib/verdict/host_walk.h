@@ -16,6 +16,7 @@
 #include "sys/calls.h"
 #include "verdict/destination.h"
 #include "verdict/load_order.h"
+#include "verdict/record.h"
 #include "verdict/share.h"
 
 namespace vfsmend {
@@ -65,6 +66,9 @@ struct HostWalk {
   std::vector<OpenHandle> handles;  // by position in State::handles
   std::vector<std::string> texts;
   std::vector<HandleMismatch> mismatches;  // ascending by entry
+  // Against a record: what changed, by entry (Change); empty without one. And the objects that did.
+  std::vector<std::uint16_t> changes;
+  std::vector<Today> today;  // ascending by entry
   std::vector<std::uint64_t> dead_mount_paths;  // ids whose path cannot be opened
   bool mount_path_hangs = false;
 };
@@ -76,6 +80,7 @@ struct WalkInput {
   const LoadOrder& order;
   const Destination& destination;
   const Share& share;
+  const Record* record = nullptr;  // of the capture, if there was one
 };
 
 // `share.fd` must be valid.

@@ -56,10 +56,18 @@ std::string mended_text(const BadFlags& bad, std::int32_t flags) {
 
 }  // namespace
 
+// Nobody appended to it since the capture.
+bool Rules::has_captured_size(EntryIndex e) const {
+  return (changes(e) & kCompared) != 0 && (changes(e) & (kOtherObject | kOtherSize)) == 0;
+}
+
 void Rules::judge_flags() {
   for (const Handle& handle : in_.state.handles) {
-    const BadFlags bad = bad_flags(handle, in_.state, in_.destination);
+    BadFlags bad = bad_flags(handle, in_.state, in_.destination);
     if (bad.bits == 0) continue;
+    if (const EntryIndex e = in_.index.first_entry(handle.inode); e != kNoIndex) {
+      bad.safe = bad.safe || has_captured_size(e);
+    }
     out_.add(Code::kS005, Verdict::kRepair, [&] {
       const EntryIndex entry = in_.index.first_entry(handle.inode);
       Finding f;

@@ -65,8 +65,12 @@ void Rules::judge_node(EntryIndex e) {
     return;
   }
   switch (n.fate) {
-    case Fate::kFound: judge_type(e); return;
-    case Fate::kHandleDiffers: judge_identity(e); return;
+    case Fate::kFound:
+      if (!judge_recorded_object(e)) judge_type(e);
+      return;
+    case Fate::kHandleDiffers:
+      if (!judge_recorded_object(e)) judge_identity(e);
+      return;
     case Fate::kOpenFailed:
     case Fate::kParentStub:
     case Fate::kNulInName:
@@ -193,6 +197,7 @@ void Rules::judge_missing(EntryIndex e) {
   if (inode(cause).id == kRootId) return;                // told by S001
   if (is_missing_bind(cause)) return;                    // told by R005
   Miss miss = classify(node(cause));
+  if (miss.code == Code::kP001 && judge_moved(e)) return;
   if (cause != e && miss.code != Code::kP001) return;  // told at the cause
   if (miss.code == Code::kP001 && !abort()) miss.verdict = Verdict::kResume;
   if (!claim(e)) return;

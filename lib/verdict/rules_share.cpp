@@ -70,8 +70,10 @@ void Rules::judge_share() {
           "mount what was mounted there, then check again");
     });
   }
+  judge_root_object();
+  judge_mounts();
   // Where the share begins, and where CubeSandbox's binds begin.
-  bool root_seen = false;
+  bool root_seen = !shadows_.empty();
   for (const EntryIndex e : in_.order.taken) {
     const Fate fate = node(e).fate;
     const bool there = fate == Fate::kFound || fate == Fate::kHandleDiffers;
@@ -139,19 +141,23 @@ bool Rules::directory_is_empty(EntryIndex anchor) const {
       in_.calls.openat2(AT_FDCWD, input_.walk->texts[n.text].c_str(), how));
   if (!fd.valid()) return true;  // cannot look: then it is not for us to say that it is there
   std::array<std::uint8_t, 4096> buffer;
-  return sys::for_each_name(in_.calls, fd.get(), buffer, [](const char*) { return false; }) != 1;
+  return sys::for_each_name(in_.calls, fd.get(), buffer, [](const char*, std::uint64_t) { return false; }) != 1;
 }
 
 // Below a directory that is not the one it should be, a missing name means nothing.
 void Rules::spread_shadows() {
-  if (shadows_.empty()) return;
+  if (shadows_.empty() && shadow_places_.empty()) return;
   in_shadow_.assign(in_.state.inodes.size(), false);
-  const bool root = inode(shadows_.front()).id == kRootId;
+  const bool root = !shadows_.empty() && inode(shadows_.front()).id == kRootId;
   for (const EntryIndex e : in_.order.taken) {
     const EntryIndex parent = in_.order.parent_entry[e];
     in_shadow_[e] = parent == kNoIndex
                         ? root && location_as<HandleLocation>(inode(e))
                         : in_shadow_[parent] || std::ranges::find(shadows_, parent) != shadows_.end();
+    if (!in_shadow_[e] && !shadow_places_.empty()) {
+      const std::string path = input_.texts.name_path(e);
+      in_shadow_[e] = std::ranges::find(shadow_places_, path) != shadow_places_.end();
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "verdict/rules.h"
 
 namespace vfsmend {
@@ -223,13 +224,24 @@ void Rules::judge_unresolved() {
   }
 }
 
+// The capture saw names that no state can hold: which inode each belongs to, nobody knows.
+bool Rules::has_unspeakable_names() const {
+  if (record() == nullptr) return false;
+  const EntryTable& e = record()->section().entries;
+  for (std::size_t i = 0; i < e.size_of(); ++i) {
+    if (e.node[i] == 0 && !is_utf8(e.name[i])) return true;
+  }
+  return false;
+}
+
 // S004 and S006: the source could not say where an inode is.
 void Rules::judge_lost() {
+  const bool unspeakable = has_unspeakable_names();
   for (EntryIndex e = 0; e < in_.state.inodes.size(); ++e) {
     if (!location_as<Invalid>(inode(e)) || !claim(e)) continue;
     const Slot slot = in_.index.slot_of_entry(e);
     const bool needed = is_open(e) || !in_.index.children(slot).empty();
-    const Code code = needed ? Code::kS004 : Code::kS006;
+    const Code code = needed || unspeakable ? Code::kS004 : Code::kS006;
     const Verdict verdict = abort() ? Verdict::kRepair : Verdict::kResume;
     out_.add(code, verdict, [&] {
       Finding f = about(code, verdict, e);
@@ -241,6 +253,11 @@ void Rules::judge_lost() {
         f.repair = Remedy{"drop the inode and what hangs on it, or give it its path by a node map",
                           false, subtree_casualties(e)};
         if (f.repair->casualties.empty()) f.repair->safe = true;
+      } else if (unspeakable) {
+        f.message = fmt::format("the source lost inode {}: it may be a file whose name is not UTF-8 "
+                                "(N001 of the capture), which is still there", f.inode.value());
+        f.guest_sees = "EIO on its path";
+        f.repair = Remedy{"drop the inode from the state; the guest looks the name up again", true, {}};
       } else {
         f.message = fmt::format("the source lost inode {}: unlinked, and not yet forgotten by the "
                                 "guest; nothing refers to it", f.inode.value());

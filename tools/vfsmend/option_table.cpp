@@ -51,6 +51,7 @@ constexpr unsigned kJudging = kCheckCommand | kRehearseCommand;
 constexpr unsigned kSharing = kJudging | kCaptureCommand;
 constexpr unsigned kAll = kBounded | kExplainCommand;
 constexpr std::string_view kShares = "What to look at";
+constexpr std::string_view kCompare = "What was captured";
 constexpr std::string_view kRecord = "What to record";
 constexpr std::string_view kWho = "Who restores";
 constexpr std::string_view kDaemon = "How virtiofsd is started there (its own switches)";
@@ -64,6 +65,24 @@ constexpr std::array kOptions = {
                "the directory that device ID shares; once for each device"},
     OptionSpec{"mount-ns", Takes::kOne, "PID", kCheckCommand | kCaptureCommand, kShares,
                "look at shared directories in the mount namespace of process PID"},
+
+    OptionSpec{"manifest", Takes::kOne, "FILE", kJudging, kCompare,
+               "what vfsmend capture wrote; default: where it leaves it, if it is there"},
+    OptionSpec{"policy", Takes::kOne, "FILE", kJudging, kCompare,
+               "what to make of differences, by code and path: lines of CODE GLOB ACTION, as in "
+               "\"C001 logs/*.log append-ok\""},
+    OptionSpec{"hash-budget", Takes::kOne, "BYTES", kJudging, kCompare,
+               "bytes to read to compare contents at most; default 268435456"},
+    OptionSpec{"search", Takes::kNothing, "", kJudging, kCompare,
+               "look for moved files in the whole share, not only near where they were"},
+    OptionSpec{"allow-rebind", Takes::kNothing, "", kJudging, kCompare,
+               "a copy may stand in for the share, if all contents are the captured ones"},
+    OptionSpec{"allow-remount", Takes::kNothing, "", kJudging, kCompare,
+               "a mount that became writable is repaired, and no reason to rebuild"},
+    OptionSpec{"snapshot-id", Takes::kOne, "ID", kJudging, kCompare,
+               "your name of the snapshot: refused where the capture had another one"},
+    OptionSpec{"sandbox-id", Takes::kOne, "ID", kJudging, kCompare,
+               "your name of the sandbox, the same"},
 
     OptionSpec{"dir", Takes::kOne, "DIR", kCaptureCommand, kShares,
                "capture the tree below DIR instead of a SNAPSHOT"},

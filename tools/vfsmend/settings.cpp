@@ -226,12 +226,36 @@ Result<ColorWhen> color_setting(const Parsed& parsed) {
   return usage(fmt::format("--color: \"{}\" is none of auto, always, never", printable(when)));
 }
 
+namespace {
+
+Result<void> fill_record(const Parsed& parsed, CheckRequest& request) {
+  for (const auto& [name, file] : {std::pair("manifest", &request.manifest_file),
+                                   std::pair("policy", &request.policy_file)}) {
+    *file = parsed.value(name, "");
+    if (parsed.has(name) && file->empty()) return usage(fmt::format("--{}: an empty name", name));
+  }
+  RecordOptions& record = request.record;
+  record.search = parsed.has("search");
+  record.allow_rebind = parsed.has("allow-rebind");
+  record.allow_remount = parsed.has("allow-remount");
+  record.snapshot_id = parsed.value("snapshot-id", "");
+  record.sandbox_id = parsed.value("sandbox-id", "");
+  if (!parsed.has("hash-budget")) return {};
+  VFSMEND_TRY_ASSIGN(record.hash_budget,
+                     parse_number("hash-budget", parsed.value("hash-budget", ""),
+                                  std::numeric_limits<std::int64_t>::max()));
+  return {};
+}
+
+}  // namespace
+
 Result<CheckSettings> check_settings(const Parsed& parsed) {
   CheckSettings settings;
   VFSMEND_TRY_ASSIGN(settings.run, run_settings(parsed));
   VFSMEND_TRY_ASSIGN(settings.output, output_settings(parsed, true));
   VFSMEND_TRY(fill_destination(parsed, settings.request, settings.run));
   CheckRequest& request = settings.request;
+  VFSMEND_TRY(fill_record(parsed, request));
   request.overlay_file = parsed.value("overlay", "");
   request.trace_id = settings.run.trace_id;
   if (parsed.has("max-findings")) {

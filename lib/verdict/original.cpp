@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verdict/original.h"
+
+#include <linux/openat2.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <cerrno>
+
+#include "manifest/tree_look.h"
+#include "sys/fd_path.h"
+#include "sys/listing.h"
+#include "sys/object_handle.h"
+
+namespace vfsmend {
+namespace {
+
+constexpr std::size_t kMostNames = 65'536;   // of one directory
+constexpr std::size_t kMostBeside = 256;     // directories that are looked into beside the parent
+
+std::string joined(const std::string& directory, std::string_view name) {
+  return directory.empty() ? std::string(name) : directory + "/" + std::string(name);
+}
+
+int open_for_listing(sys::Calls& calls, int share, const std::string& directory) {
+  open_how how{};
+  how.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_NONBLOCK | O_CLOEXEC;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS;
+  return calls.openat2(share, directory.empty() ? "." : directory.c_str(), how);
+}
+
+}  // namespace
+
+bool OriginalFinder::is_object(std::uint32_t position, int dir, const char* name) {
+  struct statx stat{};
+  const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | (*name == '\0' ? AT_EMPTY_PATH : 0);
+  if (calls_.statx(dir, name, flags, kObjectMask, stat) < 0) return false;
+  LazyHandle handle(calls_, dir, name, *name == '\0' ? AT_EMPTY_PATH : 0);
+  return record_.is_same(position, stat, handle);
+}
+
+bool OriginalFinder::is_at(std::uint32_t position, const std::string& path) {
+  const sys::UniqueFd fd(open_path(calls_, share_.fd.get(), path.empty() ? "." : path.c_str(),
+                                   Leave::kNever, false));
+  return fd.valid() && is_object(position, fd.get(), "");
+}
+
+OriginalFinder::ByHandle OriginalFinder::ask_file_system(std::uint32_t position, std::string& path) {
+  const EntryTable& e = record_.section().entries;
+  const std::string_view handle = e.handle[position];
+  if (handle.empty()) return ByHandle::kUnplaced;
+  const sys::UniqueFd fd(sys::open_by_object_handle(calls_, share_.fd.get(), e.handle_type[position],
+                                                    as_bytes(handle)));
+  // Of another file system below the share, or of one that gives none out by handle.
+  if (!fd.valid()) return fd.get() == -ESTALE ? ByHandle::kGone : ByHandle::kUnplaced;
+  struct statx stat{};
+  if (calls_.statx(fd.get(), "", AT_EMPTY_PATH, kObjectMask, stat) < 0) return ByHandle::kUnplaced;
+  if (stat.stx_nlink == 0) return ByHandle::kGone;
+  const std::string real = sys::path_of_fd(calls_, fd.get()).value_or("");
+  if (!is_below(real, share_.real_path)) return ByHandle::kUnplaced;
+  path = real.substr(share_.real_path == "/" ? 0 : share_.real_path.size());
+  path.erase(0, path.find_first_not_of('/'));
+  return is_at(position, path) ? ByHandle::kPlaced : ByHandle::kUnplaced;
+}
+
+const OriginalFinder::Names& OriginalFinder::names_in(const std::string& directory) {
+  const auto [at, is_new] = listed_.try_emplace(directory);
+  Names& names = at->second;
+  if (!is_new) return names;
+  std::array<std::uint8_t, 32768> buffer;
+  const sys::UniqueFd fd(open_for_listing(calls_, share_.fd.get(), directory));
+  if (!fd.valid()) return names;
+  std::size_t left = std::min(kMostNames, names_left_);
+  const std::size_t before = left;
+  const int end = sys::for_each_name(calls_, fd.get(), buffer, [&](const char* name, std::uint64_t ino) {
+    if (left == 0) return false;
+    --left;
+    names.by_ino.emplace(ino, name);
+    names.all.emplace_back(name);
+    return true;
+  });
+  static_cast<void>(end);  // what could be read is what is searched
+  names_left_ -= before - left;
+  return names;
+}
+
+std::optional<std::string> OriginalFinder::find_in(std::uint32_t position,
+                                                   const std::string& directory) {
+  const auto [begin, end] =
+      names_in(directory).by_ino.equal_range(record_.section().entries.ino[position]);
+  for (auto at = begin; at != end; ++at) {
+    std::string path = joined(directory, at->second);
+    if (is_at(position, path)) return path;
+  }
+  return std::nullopt;
+}
+
+// Breadth first, as far as there are names left to be gone through.
+std::optional<std::string> OriginalFinder::find_below(std::uint32_t position,
+                                                      const std::string& directory) {
+  std::vector<std::string> waiting = {directory};
+  for (std::size_t next = 0; next < waiting.size() && names_left_ > 0; ++next) {
+    const std::string at = waiting[next];
+    if (auto found = find_in(position, at)) return found;
+    for (const std::string& name : names_in(at).all) {
+      const std::string below = joined(at, name);
+      struct statx stat{};
+      const sys::UniqueFd fd(open_path(calls_, share_.fd.get(), below.c_str(), Leave::kNever, false));
+      if (fd.valid() && calls_.statx(fd.get(), "", AT_EMPTY_PATH, STATX_TYPE, stat) == 0 &&
+          S_ISDIR(stat.stx_mode)) {
+        waiting.push_back(below);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> OriginalFinder::find(std::uint32_t position) {
+  if (const auto known = found_.find(position); known != found_.end()) return known->second;
+  found_[position] = std::nullopt;  // a damaged record may lead in circles
+  const std::uint32_t parent = record_.section().entries.parent[position];
+  std::string path;
+  if (parent == kNoParent || !record_.is_known(position)) return std::nullopt;
+  const ByHandle answer = ask_file_system(position, path);
+  if (answer == ByHandle::kGone) return std::nullopt;
+  if (answer == ByHandle::kPlaced) return found_[position] = path;
+  std::optional<std::string> directory =
+      parent == 0 ? std::optional<std::string>("") : std::nullopt;
+  if (!directory) {
+    const std::string as_recorded = path_of(record_.section().entries, parent);
+    directory = is_at(parent, as_recorded) ? as_recorded : find(parent);
+  }
+  std::optional<std::string> found;
+  if (directory) found = find_in(position, *directory);
+  if (!found && directory && !directory->empty()) {
+    const std::size_t slash = directory->rfind('/');
+    const std::string above = slash == std::string::npos ? "" : directory->substr(0, slash);
+    found = find_in(position, above);
+    const std::vector<std::string>& beside = names_in(above).all;
+    for (std::size_t i = 0; i < std::min(beside.size(), kMostBeside) && !found; ++i) {
+      found = find_in(position, joined(above, beside[i]));
+    }
+  }
+  if (!found && search_all_) found = find_below(position, "");
+  return found_[position] = found;
+}
+
+}  // namespace vfsmend

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verdict/record.h"
+
+#include <linux/magic.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+namespace vfsmend {
+namespace {
+
+constexpr std::uint32_t kPermissions = 07777;
+
+// What an older record may not have: whether both know the birth time, and it differs.
+bool birth_differs(std::int64_t recorded, std::int64_t now) {
+  return recorded != kNoTime && now != kNoTime && recorded != now;
+}
+
+std::vector<std::pair<std::string, std::string>> labels_of(const sys::Xattrs& xattrs, bool labels) {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const auto& xattr : xattrs) {
+    if (is_label(xattr.first) == labels) out.push_back(xattr);
+  }
+  return out;
+}
+
+std::uint16_t xattr_changes(const XattrSet& recorded, const sys::Xattrs& now) {
+  if (recorded == now) return 0;
+  std::uint16_t changes = 0;
+  if (labels_of(recorded, true) != labels_of(now, true)) changes |= kOtherLabel;
+  if (labels_of(recorded, false) != labels_of(now, false)) changes |= kOtherXattrs;
+  return changes;
+}
+
+}  // namespace
+
+bool is_label(std::string_view xattr) {
+  return xattr == "security.selinux" || xattr.starts_with("security.SMACK64") ||
+         xattr == "security.apparmor";
+}
+
+Record::Record(const ManifestSection& section, std::int64_t captured_at, const State& state,
+               const NodeIndex& index, const LoadOrder& order)
+    : section_(section), captured_at_(captured_at), position_(state.inodes.size(), kNoIndex) {
+  const auto& parent = section.entries.parent;
+  while (first_child_ < parent.size() && parent[first_child_] == kNoParent) ++first_child_;
+  if (section.entries.size_of() == 0) return;
+  const bool has_nodes = std::ranges::any_of(section.entries.node, [](NodeId id) { return id != 0; });
+  if (has_nodes) find_by_node(index);
+  else find_by_path(state, order);
+  for (EntryIndex e = 0; e < state.inodes.size(); ++e) {
+    const Location& where = state.inodes[e].location;
+    const bool placed = !std::holds_alternative<Invalid>(where);
+    if (placed && position_[e] == kNoIndex) ++unknown_;
+  }
+}
+
+void Record::find_by_node(const NodeIndex& index) {
+  const auto& node = section_.entries.node;
+  for (std::uint32_t i = 0; i < node.size(); ++i) {
+    if (node[i] == 0) continue;
+    const Slot slot = index.slot_of(node[i]);
+    if (slot == kNoIndex) continue;
+    for (const EntryIndex e : index.entries(slot)) position_[e] = i;
+  }
+}
+
+// A tree that was captured without a state: by the names, from the share down.
+void Record::find_by_path(const State& state, const LoadOrder& order) {
+  for (const EntryIndex e : order.taken) {
+    const Inode& inode = state.inodes[e];
+    if (inode.id == kRootId) {
+      position_[e] = 0;
+      continue;
+    }
+    const EntryIndex parent = order.parent_entry[e];
+    std::uint32_t at = parent == kNoIndex ? kNoIndex : position_[parent];
+    const auto* path = location_as<Path>(inode);
+    const auto* full = location_as<FullPath>(inode);
+    if (at == kNoIndex || (!path && !full)) continue;
+    std::string_view rest = path ? path->filename : full->filename;
+    while (at != kNoIndex && !rest.empty()) {
+      const std::size_t slash = std::min(rest.find('/'), rest.size());
+      if (slash > 0) at = find(at, rest.substr(0, slash));
+      rest.remove_prefix(std::min(slash + 1, rest.size()));
+    }
+    position_[e] = at;
+  }
+}
+
+bool Record::is_known(std::uint32_t position) const {
+  return (section_.entries.notes[position] & (kChangedMeanwhile | kVanished)) == 0;
+}
+
+// Entries of a directory stand one after the other, their names ascending (table_builder.h).
+std::uint32_t Record::find(std::uint32_t directory, std::string_view name) const {
+  const EntryTable& e = section_.entries;
+  const auto from = e.parent.begin() + static_cast<std::ptrdiff_t>(first_child_);
+  const auto [begin, end] = std::equal_range(from, e.parent.end(), directory);
+  auto low = static_cast<std::uint32_t>(begin - e.parent.begin());
+  auto high = static_cast<std::uint32_t>(end - e.parent.begin());
+  while (low < high) {
+    const std::uint32_t middle = low + (high - low) / 2;
+    const std::string_view there = e.name[middle];
+    if (there == name) return middle;
+    if (there < name) low = middle + 1;
+    else high = middle;
+  }
+  return kNoIndex;
+}
+
+std::uint16_t Record::compare_identity(std::uint32_t position, const ObjectFacts& now,
+                                       LazyHandle& handle, Today& today) const {
+  const EntryTable& e = section_.entries;
+  std::uint16_t changes = 0;
+  const bool other_device = section_.devices[e.device[position]] != now.device;
+  if (other_device) changes |= kOtherDevice;
+  const bool same_number = e.ino[position] == now.ino;
+  // A FUSE file system makes its handles up anew with every mount.
+  const bool lasting = !other_device || section_.fs_magic != FUSE_SUPER_MAGIC;
+  bool other = !same_number || birth_differs(e.btime[position], now.btime);
+  if (lasting && !e.handle[position].empty() && handle.ask() == 0) {
+    const sys::ObjectHandle& found = handle.value();
+    other = found.type != e.handle_type[position] || as_text(found.bytes()) != e.handle[position];
+    if (other) today.handle = as_text(found.bytes());
+  }
+  if (other) changes |= kOtherObject;
+  if (other && same_number) changes |= kSameNumber;
+  if ((e.mode[position] & S_IFMT) != (now.mode & S_IFMT)) changes |= kOtherType;
+  return changes;
+}
+
+bool Record::is_same(std::uint32_t position, const struct statx& stat, LazyHandle& handle) const {
+  Today today;
+  return (compare_identity(position, facts_of(stat), handle, today) & (kOtherObject | kOtherType)) == 0;
+}
+
+std::uint16_t Record::compare(sys::Calls& calls, std::uint32_t position, const struct statx& stat,
+                              LazyHandle& handle, Today& today) const {
+  const EntryTable& e = section_.entries;
+  const ObjectFacts now = facts_of(stat);
+  std::uint16_t changes = compare_identity(position, now, handle, today);
+  const auto differs = [&](bool different, Change bit) {
+    if (different) changes |= bit;
+  };
+  differs(((e.mode[position] ^ now.mode) & kPermissions) != 0, kOtherMode);
+  differs(e.uid[position] != now.uid || e.gid[position] != now.gid, kOtherOwner);
+  differs(e.size[position] != now.size, kOtherSize);
+  differs(e.mtime[position] != now.mtime, kOtherMtime);
+  differs(e.ctime[position] != now.ctime, kOtherCtime);
+  differs(e.nlink[position] != now.nlink, kOtherLinks);
+  differs(e.ctime[position] >= captured_at_ - kClockTick, kUncertain);
+  // Whoever changes an attribute moves the ctime.
+  const bool readable = (e.notes[position] & kUnreadable) == 0;
+  if (readable && (changes & (kOtherCtime | kUncertain | kOtherObject)) != 0 &&
+      sys::read_xattrs(calls, handle.dir(), handle.name(), today.xattrs) == 0) {
+    changes |= xattr_changes(section_.xattr_sets[e.xattrs[position]], today.xattrs);
+  }
+  today.facts = now;
+  return changes | kCompared;
+}
+
+}  // namespace vfsmend
