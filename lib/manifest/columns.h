@@ -25,20 +25,20 @@ namespace vfsmend::columns {
 
 enum class Coding { kPlain, kDelta };
 
-// Of std::uint8_t, std::uint32_t and std::uint64_t.
-template <typename U>
-void put_integers(ByteVector& out, std::span<const U> values, Coding coding);
-// Appends the values in `raw`, which has the bytes of whole ones. T: one of those, signed or not.
+// T: 8, 32 or 64 bits, signed ones as their two's complement.
 template <typename T>
-void get_integers(Bytes raw, Coding coding, std::vector<T>& out);
+void put_integers(ByteVector& out, const Column<T>& values, Coding coding);
+// The values in `raw`, which has the bytes of whole ones.
+template <typename T>
+[[nodiscard]] Column<T> get_integers(Bytes raw, Coding coding);
 
 void put_texts(ByteVector& out, const TextColumn& texts);
 void put_names(ByteVector& out, const TextColumn& names);
-void put_handles(ByteVector& out, const TextColumn& handles, std::span<const std::uint64_t> ino);
+void put_handles(ByteVector& out, const TextColumn& handles, const Column<std::uint64_t>& ino);
 
 // Of `count` texts; kFormat where `raw` holds others. At most `room` bytes of text (kLimit).
 [[nodiscard]] Result<TextColumn> get_texts(Bytes raw, std::size_t count);
 [[nodiscard]] Result<TextColumn> get_names(Bytes raw, std::size_t count, std::uint64_t room);
-[[nodiscard]] Result<TextColumn> get_handles(Bytes raw, std::span<const std::uint64_t> ino);
+[[nodiscard]] Result<TextColumn> get_handles(Bytes raw, const Column<std::uint64_t>& ino);
 
 }  // namespace vfsmend::columns

@@ -3,7 +3,7 @@
 // The state itself holds no mode, owner, time, size, type, identity or content; without this record
 // no restore can tell that they changed. manifest_file.h has the bytes.
 //
-// Entries are columns, one vector each, all of the same length: a million of them load at the speed
+// Entries are columns, all of the same length: a million of them load at the speed
 // of memory, and a rule reads only the columns that it needs.
 #pragma once
 
@@ -11,38 +11,13 @@
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "manifest/column.h"
 #include "state/fs_state.h"
 
 namespace vfsmend {
-
-// Texts one behind the other. Bytes as they are: a name need not be UTF-8.
-class TextColumn {
- public:
-  TextColumn() = default;
-  // `ends` of the texts in `bytes`, ascending; the last is its size.
-  TextColumn(std::string bytes, std::vector<std::uint64_t> ends)
-      : bytes_(std::move(bytes)), ends_(std::move(ends)) {}
-  void add(std::string_view text) {
-    bytes_.append(text);
-    ends_.push_back(bytes_.size());
-  }
-  [[nodiscard]] std::size_t size() const { return ends_.size(); }
-  [[nodiscard]] std::string_view operator[](std::size_t i) const {
-    const std::uint64_t begin = i == 0 ? 0 : ends_[i - 1];
-    return std::string_view(bytes_).substr(begin, ends_[i] - begin);
-  }
-  [[nodiscard]] std::string_view bytes() const { return bytes_; }
-  [[nodiscard]] const std::vector<std::uint64_t>& ends() const { return ends_; }
-  friend bool operator==(const TextColumn&, const TextColumn&) = default;
-
- private:
-  std::string bytes_;
-  std::vector<std::uint64_t> ends_;
-};
 
 inline constexpr std::uint32_t kNoParent = std::numeric_limits<std::uint32_t>::max();
 inline constexpr std::size_t kMaxHandleBytes = 128;  // MAX_HANDLE_SZ
@@ -58,25 +33,25 @@ enum EntryNote : std::uint8_t {
 };
 
 struct EntryTable {
-  std::vector<std::uint32_t> parent;  // position of its directory, before its own; root: kNoParent
+  Column<std::uint32_t> parent;  // position of its directory, before its own; root: kNoParent
   TextColumn name;                    // the last component; of the root ""
-  std::vector<NodeId> node;           // of the state; 0: the guest does not know it
-  std::vector<std::uint32_t> mode;    // st_mode: type and permissions
-  std::vector<std::uint32_t> uid;
-  std::vector<std::uint32_t> gid;
-  std::vector<std::uint32_t> nlink;
-  std::vector<std::uint64_t> size;    // bytes
-  std::vector<std::uint32_t> device;  // position in Section::devices
-  std::vector<std::uint64_t> ino;
-  std::vector<std::uint64_t> rdev;    // makedev(); 0 but for devices
-  std::vector<std::int64_t> mtime;    // nanoseconds since 1970; kNoTime: not known
-  std::vector<std::int64_t> ctime;
-  std::vector<std::int64_t> btime;
-  std::vector<std::int32_t> handle_type;  // of name_to_handle_at(2), without its mount id
+  Column<NodeId> node;           // of the state; 0: the guest does not know it
+  Column<std::uint32_t> mode;    // st_mode: type and permissions
+  Column<std::uint32_t> uid;
+  Column<std::uint32_t> gid;
+  Column<std::uint32_t> nlink;
+  Column<std::uint64_t> size;    // bytes
+  Column<std::uint32_t> device;  // position in Section::devices
+  Column<std::uint64_t> ino;
+  Column<std::uint64_t> rdev;    // makedev(); 0 but for devices
+  Column<std::int64_t> mtime;    // nanoseconds since 1970; kNoTime: not known
+  Column<std::int64_t> ctime;
+  Column<std::int64_t> btime;
+  Column<std::int32_t> handle_type;  // of name_to_handle_at(2), without its mount id
   TextColumn handle;                  // "": the file system has none
-  std::vector<std::uint32_t> xattrs;  // position in Section::xattr_sets; 0 is the empty one
+  Column<std::uint32_t> xattrs;  // position in Section::xattr_sets; 0 is the empty one
   TextColumn target;                  // of a symbolic link, else ""
-  std::vector<std::uint8_t> notes;    // EntryNote
+  Column<std::uint8_t> notes;    // EntryNote
   // XXH3-128 of the content, low half first; all zero without kHasHash. Empty: none was asked for.
   std::vector<std::array<std::uint64_t, 2>> hash;
 

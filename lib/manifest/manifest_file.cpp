@@ -40,12 +40,6 @@ void for_each_integer(Entries& e, Visit&& visit) {
   visit(BlockKind::kNotes, Coding::kPlain, e.notes);
 }
 
-// Signed columns are stored as their two's complement.
-template <typename T>
-std::span<const std::make_unsigned_t<T>> bits(const std::vector<T>& column) {
-  return {reinterpret_cast<const std::make_unsigned_t<T>*>(column.data()), column.size()};
-}
-
 void encode_section(const ManifestSection& section, std::uint32_t number, BlockWriter& out) {
   const EntryTable& e = section.entries;
   std::array<ByteVector, kKinds> raw;
@@ -54,7 +48,7 @@ void encode_section(const ManifestSection& section, std::uint32_t number, BlockW
   };
   at(BlockKind::kSection) = encode_section_head(section);
   for_each_integer(e, [&](BlockKind kind, Coding coding, const auto& column) {
-    columns::put_integers(at(kind), bits(column), coding);
+    columns::put_integers(at(kind), column, coding);
   });
   columns::put_names(at(BlockKind::kName), e.name);
   columns::put_handles(at(BlockKind::kHandle), e.handle, e.ino);
@@ -66,10 +60,12 @@ void encode_section(const ManifestSection& section, std::uint32_t number, BlockW
     at(kind) = {};
   }
   if (e.hash.empty()) return;
-  std::vector<std::uint64_t> halves;
+  Column<std::uint64_t> halves;
   halves.reserve(2 * e.hash.size());
-  for (const auto& hash : e.hash) halves.insert(halves.end(), hash.begin(), hash.end());
-  columns::put_integers<std::uint64_t>(at(BlockKind::kHash), halves, Coding::kPlain);
+  for (const auto& hash : e.hash) {
+    for (const std::uint64_t half : hash) halves.push_back(half);
+  }
+  columns::put_integers(at(BlockKind::kHash), halves, Coding::kPlain);
   out.add(BlockKind::kHash, number, at(BlockKind::kHash));
 }
 
@@ -124,7 +120,7 @@ class SectionReader {
     }
     Result<void> result;
     for_each_integer(e, [&](BlockKind kind, Coding, const auto& column) {
-      if (result) result = check_size(kind, count * sizeof(column[0]));
+      if (result) result = check_size(kind, count * sizeof(typename std::decay_t<decltype(column)>::value_type));
     });
     if (result && find(BlockKind::kHash)) result = check_size(BlockKind::kHash, count * 16);
     return result;
@@ -166,9 +162,9 @@ class SectionReader {
   }
 
   template <typename T>
-  Result<void> read_integers(BlockKind kind, Coding coding, std::vector<T>& column) {
+  Result<void> read_integers(BlockKind kind, Coding coding, Column<T>& column) {
     VFSMEND_TRY_ASSIGN(const Bytes raw, unpack(kind));
-    columns::get_integers(raw, coding, column);
+    column = columns::get_integers<T>(raw, coding);
     return {};
   }
 
@@ -183,8 +179,7 @@ class SectionReader {
 
   Result<void> read_hash(std::vector<std::array<std::uint64_t, 2>>& hash) {
     VFSMEND_TRY_ASSIGN(const Bytes raw, unpack(BlockKind::kHash));
-    std::vector<std::uint64_t> halves;
-    columns::get_integers(raw, Coding::kPlain, halves);
+    const auto halves = columns::get_integers<std::uint64_t>(raw, Coding::kPlain);
     hash.resize(count_);
     for (std::size_t i = 0; i < count_; ++i) hash[i] = {halves[2 * i], halves[2 * i + 1]};
     return {};

@@ -3,6 +3,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "state/postcard.h"
 
 namespace vfsmend {
@@ -115,11 +118,21 @@ Result<void> check_xattr_sets(const std::vector<XattrSet>& sets) {
   return {};
 }
 
-Result<void> check_positions(const char* column, const std::vector<std::uint32_t>& positions,
+Result<void> check_positions(const char* column, const Column<std::uint32_t>& positions,
                              std::size_t size) {
-  for (std::size_t i = 0; i < positions.size(); ++i) {
-    if (positions[i] >= size) {
-      return wrong(column, i, fmt::format("position {} of {}", positions[i], size));
+  std::uint32_t last = 0;  // without a branch, so that many are looked at at a time
+  for (const std::uint32_t position : positions.held()) last = std::max(last, position);
+  if (positions.empty() || last < size) return {};
+  const auto found = std::find_if(positions.begin(), positions.end(),
+                                  [size](std::uint32_t position) { return position >= size; });
+  return wrong(column, static_cast<std::size_t>(std::distance(positions.begin(), found)),
+               fmt::format("position {} of {}", *found, size));
+}
+
+Result<void> check_parents(const Column<std::uint32_t>& parents) {
+  for (std::size_t i = 0; i < parents.size(); ++i) {
+    if (parents[i] >= i && parents[i] != kNoParent) {
+      return wrong("parent", i, fmt::format("{} does not stand before it", parents[i]));
     }
   }
   return {};
@@ -182,12 +195,7 @@ Result<void> check_consistent(const ManifestSection& section) {
   VFSMEND_TRY(check_xattr_sets(section.xattr_sets));
   VFSMEND_TRY(check_positions("device", e.device, section.devices.size()));
   VFSMEND_TRY(check_positions("xattrs", e.xattrs, section.xattr_sets.size()));
-  for (std::size_t i = 0; i < e.parent.size(); ++i) {
-    if (e.parent[i] >= i && e.parent[i] != kNoParent) {
-      return wrong("parent", i, fmt::format("{} does not stand before it", e.parent[i]));
-    }
-  }
-  return {};
+  return check_parents(e.parent);
 }
 
 }  // namespace vfsmend

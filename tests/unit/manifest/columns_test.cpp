@@ -6,6 +6,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <limits>
+#include <utility>
 
 namespace vfsmend::columns {
 namespace {
@@ -13,12 +14,10 @@ namespace {
 template <typename U>
 void check_round_trip(const std::vector<U>& values, Coding coding) {
   ByteVector raw{0xaa};  // what is there stays
-  put_integers<U>(raw, values, coding);
+  put_integers(raw, Column<U>(values), coding);
   RC_ASSERT(raw.size() == 1 + values.size() * sizeof(U));
   RC_ASSERT(raw[0] == 0xaa);
-  std::vector<U> again;
-  get_integers(Bytes(raw).subspan(1), coding, again);
-  RC_ASSERT(again == values);
+  RC_ASSERT(get_integers<U>(Bytes(raw).subspan(1), coding) == Column<U>(values));
 }
 
 RC_GTEST_PROP(Columns, IntegersComeBack, ()) {
@@ -31,13 +30,11 @@ RC_GTEST_PROP(Columns, IntegersComeBack, ()) {
 
 TEST(Columns, DifferencesWrap) {
   constexpr auto kMax = std::numeric_limits<std::uint64_t>::max();
-  const std::vector<std::uint64_t> values = {kMax, 0, kMax, 1, kMax / 2 + 1, 0};
+  const Column values(std::vector<std::uint64_t>{kMax, 0, kMax, 1, kMax / 2 + 1, 0});
   ByteVector raw;
-  put_integers<std::uint64_t>(raw, values, Coding::kDelta);
+  put_integers(raw, values, Coding::kDelta);
   EXPECT_EQ((ByteVector{raw[0], raw[1], raw[2], raw[3]}), (ByteVector{1, 2, 1, 4}));  // zigzag
-  std::vector<std::uint64_t> again;
-  get_integers(raw, Coding::kDelta, again);
-  EXPECT_EQ(again, values);
+  EXPECT_TRUE(get_integers<std::uint64_t>(raw, Coding::kDelta) == values);
 }
 
 // Longer than what is decoded at a time, with high bytes in one part of it only.
@@ -46,18 +43,56 @@ TEST(Columns, LongOnesComeBack) {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = i < 5000 ? i : i << 40;
   for (const Coding coding : {Coding::kPlain, Coding::kDelta}) {
     ByteVector raw;
-    put_integers<std::uint64_t>(raw, values, coding);
-    std::vector<std::uint64_t> again;
-    get_integers(raw, coding, again);
-    EXPECT_EQ(again, values);
+    put_integers(raw, Column<std::uint64_t>(values), coding);
+    EXPECT_TRUE(get_integers<std::uint64_t>(raw, coding) == Column<std::uint64_t>(values));
   }
 }
 
 TEST(Columns, ShuffledIsAllFirstBytesFirst) {
   ByteVector raw;
-  put_integers<std::uint32_t>(raw, std::vector<std::uint32_t>{0x04030201, 0x14131211},
-                              Coding::kPlain);
+  put_integers(raw, Column(std::vector<std::uint32_t>{0x04030201, 0x14131211}), Coding::kPlain);
   EXPECT_EQ(raw, (ByteVector{1, 0x11, 2, 0x12, 3, 0x13, 4, 0x14}));
+}
+
+TEST(Columns, WhatIsTheSameInAllIsHeldOnce) {
+  constexpr std::size_t kCount = 5000;
+  for (const Coding coding : {Coding::kPlain, Coding::kDelta}) {
+    for (const std::int64_t value : {std::int64_t{0}, std::int64_t{-7}, kNoTime}) {
+      const Column<std::int64_t> same(kCount, value);
+      ByteVector raw;
+      put_integers(raw, same, coding);
+      EXPECT_EQ(raw.size(), kCount * 8);
+      auto again = get_integers<std::int64_t>(raw, coding);
+      EXPECT_TRUE(again == same);
+      EXPECT_EQ(again.held().size(), 1U);
+      again[kCount - 1] ^= 1;  // and no longer, once one is changed
+      EXPECT_EQ(std::as_const(again)[0], value);
+      EXPECT_EQ(again.held().size(), kCount);
+      raw.clear();
+      put_integers(raw, again, coding);
+      EXPECT_TRUE(get_integers<std::int64_t>(raw, coding) == again);
+    }
+  }
+}
+
+TEST(Columns, ACountThatGrowsAfterBeingHeldOnce) {
+  Column<std::uint32_t> column(3, 8);
+  column.push_back(9);
+  EXPECT_TRUE(column == Column(std::vector<std::uint32_t>{8, 8, 8, 9}));
+  Column<std::uint32_t> none(0, 8);
+  none.push_back(9);
+  EXPECT_TRUE(none == Column(std::vector<std::uint32_t>{9}));
+}
+
+TEST(Columns, TextsOfOneLengthAreThoseWithEnds) {
+  TextColumn texts;
+  for (const char* text : {"ab", "cd", "", "efg"}) texts.add(text);
+  EXPECT_EQ(texts, TextColumn("abcdefg", {2, 4, 4, 7}));
+  EXPECT_EQ(texts[2], "");
+  EXPECT_EQ(texts[3], "efg");
+  EXPECT_EQ(TextColumn("abcd", 2), TextColumn("abcd", {2, 4}));
+  EXPECT_NE(TextColumn("abcd", 2), TextColumn("abcd", {1, 4}));
+  EXPECT_EQ(TextColumn("", 9)[8], "");
 }
 
 RC_GTEST_PROP(Columns, TextsAndNamesComeBack, ()) {
@@ -89,7 +124,7 @@ TEST(Columns, WhatANameSharesIsNotRepeated) {
 
 RC_GTEST_PROP(Columns, HandlesComeBack, ()) {
   TextColumn handles;
-  const auto ino = *rc::gen::arbitrary<std::vector<std::uint64_t>>();
+  const Column<std::uint64_t> ino(*rc::gen::arbitrary<std::vector<std::uint64_t>>());
   for (std::size_t i = 0; i < ino.size(); ++i) {
     const auto size = *rc::gen::inRange<std::size_t>(0, kMaxHandleBytes + 1);
     std::string handle(size, static_cast<char>(i));
@@ -103,9 +138,25 @@ RC_GTEST_PROP(Columns, HandlesComeBack, ()) {
   RC_ASSERT(get_handles(raw, ino).value() == handles);
 }
 
+// Of one length, so that eight bytes at a time are put together; the number anywhere in them.
+RC_GTEST_PROP(Columns, HandlesOfOneLengthComeBack, ()) {
+  TextColumn handles;
+  const Column<std::uint64_t> ino(*rc::gen::arbitrary<std::vector<std::uint64_t>>());
+  const auto size = *rc::gen::inRange<std::size_t>(4, kMaxHandleBytes + 1);
+  const auto at = *rc::gen::inRange<std::size_t>(0, size - 3);
+  for (std::size_t i = 0; i < ino.size(); ++i) {
+    std::string handle(size, static_cast<char>(i));
+    for (std::size_t k = 0; k < 4; ++k) handle[at + k] = static_cast<char>(ino[i] >> (8 * k));
+    handles.add(handle);
+  }
+  ByteVector raw;
+  put_handles(raw, handles, ino);
+  RC_ASSERT(get_handles(raw, ino).value() == handles);
+}
+
 TEST(Columns, InodeNumbersInHandlesVanish) {
   TextColumn handles;
-  const std::vector<std::uint64_t> ino = {0x01020304, 0x01020305};
+  const Column ino(std::vector<std::uint64_t>{0x01020304, 0x01020305});
   handles.add(std::string("\x81\x04\x03\x02\x01g", 6));
   handles.add(std::string("\x81\x05\x03\x02\x01h", 6));
   ByteVector raw;
@@ -115,7 +166,7 @@ TEST(Columns, InodeNumbersInHandlesVanish) {
 }
 
 TEST(Columns, WhatIsNotAColumnIsRefused) {
-  const std::vector<std::uint64_t> two(2);
+  const Column<std::uint64_t> two(2, 0);
   EXPECT_EQ(get_texts(ByteVector(7), 2).error().text, "too short for its lengths");
   EXPECT_EQ(get_texts(ByteVector(9), 2).error().text,
             "1 bytes of text, where its lengths say 0");

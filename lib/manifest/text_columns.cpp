@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// The columns of texts, names and handles; columns.h has their grammar.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "base/check.h"
+#include "manifest/columns.h"
+#include "manifest/shuffle.h"
+#include "sys/heap.h"
+
+namespace vfsmend::columns {
+namespace {
+
+constexpr std::size_t kMaxShared = 255;
+constexpr std::uint8_t kNoIno = 255;
+constexpr std::size_t kInoBytes = 4;
+constexpr std::size_t kSample = 64;  // handles asked where the inode number stands in them
+constexpr std::size_t kShort = 32;   // bytes that are copied without asking how many
+
+tl::unexpected<Error> wrong(std::string text) { return fail(ErrorCode::kFormat, std::move(text)); }
+
+std::vector<std::uint64_t> room_for_ends(std::size_t count) {
+  std::vector<std::uint64_t> ends;
+  ends.reserve(count);
+  sys::fetch_pages(ends.data(), count * sizeof(ends[0]));
+  return ends;
+}
+
+std::string room_for_text(std::uint64_t size) {
+  std::string bytes;
+  bytes.reserve(size);
+  sys::fetch_pages(bytes.data(), size);
+  bytes.resize(size);
+  return bytes;
+}
+
+std::size_t shared_length(std::string_view a, std::string_view b) {
+  const std::size_t most = std::min({a.size(), b.size(), kMaxShared});
+  return static_cast<std::size_t>(
+      std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(most), b.begin()).first -
+      a.begin());
+}
+
+std::uint8_t ino_byte(std::uint64_t ino, std::size_t i) {
+  return static_cast<std::uint8_t>(ino >> (8 * i));
+}
+
+bool has_ino_at(std::string_view handle, std::size_t at, std::uint64_t ino) {
+  if (handle.size() < at + kInoBytes) return false;
+  for (std::size_t i = 0; i < kInoBytes; ++i) {
+    if (static_cast<std::uint8_t>(handle[at + i]) != ino_byte(ino, i)) return false;
+  }
+  return true;
+}
+
+// Where most of the first handles have the inode number.
+std::uint8_t find_ino(const TextColumn& handles, const Column<std::uint64_t>& ino) {
+  const std::size_t sample = std::min(handles.size(), kSample);
+  for (std::size_t at = 0; at + kInoBytes <= kMaxHandleBytes; ++at) {
+    std::size_t hits = 0;
+    for (std::size_t i = 0; i < sample; ++i) hits += has_ino_at(handles[i], at, ino[i]) ? 1 : 0;
+    if (hits * 2 > sample) return static_cast<std::uint8_t>(at);
+  }
+  return kNoIno;
+}
+
+// Its own inverse.
+void xor_ino(std::string& bytes, std::span<const std::uint64_t> ends,
+             const Column<std::uint64_t>& ino, std::size_t at) {
+  std::uint64_t begin = 0;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    if (ends[i] - begin >= at + kInoBytes) {
+      for (std::size_t k = 0; k < kInoBytes; ++k) {
+        char& c = bytes[begin + at + k];
+        c = static_cast<char>(static_cast<std::uint8_t>(c) ^ ino_byte(ino[i], k));
+      }
+    }
+    begin = ends[i];
+  }
+}
+
+// Calls visit(position in the column's bytes) in the order of the file.
+template <typename Visit>
+void by_position(std::span<const std::uint64_t> ends, std::size_t longest, Visit visit) {
+  for (std::size_t position = 0; position < longest; ++position) {
+    std::uint64_t begin = 0;
+    for (const std::uint64_t end : ends) {
+      if (end - begin > position) visit(begin + position);
+      begin = end;
+    }
+  }
+}
+
+// Copies `size` bytes; where `from` and `to` both have kShort, what follows them in `to` is lost.
+void copy_text(const void* from, std::size_t size, char* to, bool both_have_room) {
+  if (both_have_room && size <= kShort) {
+    std::memmove(to, from, kShort);
+  } else {
+    std::memmove(to, from, size);
+  }
+}
+
+// `shared` of each and the rests one behind the other, into bytes which have kShort beyond the last.
+void join_names(Bytes shared, Bytes rests, std::span<const std::uint64_t> ends, char* bytes) {
+  std::uint64_t last = 0;
+  std::uint64_t begin = 0;
+  std::size_t from = 0;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const std::size_t rest = ends[i] - begin - shared[i];
+    copy_text(bytes + last, shared[i], bytes + begin, true);
+    copy_text(rests.data() + from, rest, bytes + begin + shared[i], rests.size() - from >= kShort);
+    from += rest;
+    last = begin;
+    begin = ends[i];
+  }
+}
+
+// What the low bytes of an inode number, which begin at `at` of a handle, are in its eight bytes
+// from `group` on.
+std::uint64_t ino_in_group(std::uint64_t ino, std::size_t at, std::size_t group) {
+  ino &= 0xffffffff;
+  return at >= group ? ino << (8 * (at - group)) : ino >> (8 * (group - at));
+}
+
+// The low `bytes` of each number, `length` apart.
+void put_groups(std::span<const std::uint64_t> run, std::size_t bytes, std::size_t length,
+                char* to) {
+  for (const std::uint64_t value : run) {
+    if (bytes == sizeof(value)) {
+      for (std::size_t k = 0; k < sizeof(value); ++k) to[k] = static_cast<char>(value >> (8 * k));
+    } else {
+      for (std::size_t k = 0; k < bytes; ++k) to[k] = static_cast<char>(value >> (8 * k));
+    }
+    to += length;
+  }
+}
+
+// Handles of one length, the usual case: eight bytes of each at a time, which are one number.
+void join_handles(const std::uint8_t* planes, std::size_t length, std::uint8_t ino_at,
+                  const Column<std::uint64_t>& ino, char* to) {
+  const bool has_ino = ino_at + kInoBytes <= length;
+  std::array<std::uint64_t, kRun> room;
+  for (std::size_t first = 0; first < ino.size(); first += kRun) {
+    const std::span<std::uint64_t> run(room.data(), std::min(kRun, ino.size() - first));
+    for (std::size_t group = 0; group < length; group += sizeof(room[0])) {
+      const std::size_t bytes = std::min(sizeof(room[0]), length - group);
+      if (!unshuffle(planes + group * ino.size() + first, ino.size(), bytes, run)) {
+        std::fill(run.begin(), run.end(), 0);
+      }
+      if (has_ino && ino_at < group + sizeof(room[0]) && group < ino_at + kInoBytes) {
+        for (std::size_t i = 0; i < run.size(); ++i) {
+          run[i] ^= ino_in_group(ino[first + i], ino_at, group);
+        }
+      }
+      put_groups(run, bytes, length, to + first * length + group);
+    }
+  }
+}
+
+}  // namespace
+
+void put_texts(ByteVector& out, const TextColumn& texts) {
+  Column<std::uint32_t> lengths;
+  lengths.reserve(texts.size());
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    lengths.push_back(static_cast<std::uint32_t>(texts[i].size()));
+  }
+  put_integers(out, lengths, Coding::kPlain);
+  const Bytes bytes = as_bytes(texts.bytes());
+  out.insert(out.end(), bytes.begin(), bytes.end());
+}
+
+Result<TextColumn> get_texts(Bytes raw, std::size_t count) {
+  if (raw.size() / sizeof(std::uint32_t) < count) return wrong("too short for its lengths");
+  const auto lengths =
+      get_integers<std::uint32_t>(raw.first(count * sizeof(std::uint32_t)), Coding::kPlain);
+  const Bytes bytes = raw.subspan(count * sizeof(std::uint32_t));
+  std::uint64_t total = 0;
+  for (const std::uint32_t length : lengths) total += length;
+  if (total != bytes.size()) {
+    return wrong(fmt::format("{} bytes of text, where its lengths say {}", bytes.size(), total));
+  }
+  if (lengths.held().size() < count) return TextColumn(std::string(as_text(bytes)), count);
+  std::vector<std::uint64_t> ends = room_for_ends(count);
+  std::uint64_t end = 0;
+  for (const std::uint32_t length : lengths) ends.push_back(end += length);
+  return TextColumn(std::string(as_text(bytes)), std::move(ends));
+}
+
+void put_names(ByteVector& out, const TextColumn& names) {
+  Column<std::uint32_t> rests;
+  rests.reserve(names.size());
+  ByteVector text;
+  text.reserve(names.bytes().size());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::size_t shared = i == 0 ? 0 : shared_length(names[i - 1], names[i]);
+    const Bytes rest = as_bytes(names[i].substr(shared));
+    out.push_back(static_cast<std::uint8_t>(shared));
+    rests.push_back(static_cast<std::uint32_t>(rest.size()));
+    text.insert(text.end(), rest.begin(), rest.end());
+  }
+  put_integers(out, rests, Coding::kPlain);
+  out.insert(out.end(), text.begin(), text.end());
+}
+
+Result<TextColumn> get_names(Bytes raw, std::size_t count, std::uint64_t room) {
+  if (raw.size() / (1 + sizeof(std::uint32_t)) < count) return wrong("too short for its lengths");
+  const Bytes shared = raw.first(count);
+  const Bytes rests = raw.subspan(count * (1 + sizeof(std::uint32_t)));
+  std::vector<std::uint64_t> ends = room_for_ends(count);
+  std::uint64_t end = 0;
+  std::uint64_t shared_total = 0;
+  std::uint64_t last_size = 0;
+  std::size_t too_much = count;  // position of the first that shares more than there is
+  for_each_run<std::uint32_t>(raw.subspan(count, count * sizeof(std::uint32_t)),
+                              [&](std::size_t first, std::span<const std::uint32_t> lengths) {
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+      const std::uint8_t common = shared[first + i];
+      if (common > last_size) too_much = std::min(too_much, first + i);
+      last_size = std::uint64_t{common} + lengths[i];
+      shared_total += common;
+      ends.push_back(end += last_size);
+    }
+  });
+  if (too_much < count) return wrong(fmt::format("[{}] shares more than there is", too_much));
+  if (end - shared_total != rests.size()) {
+    return wrong(fmt::format("{} bytes of text, where its lengths say {}", rests.size(),
+                             end - shared_total));
+  }
+  if (end > room) return fail(ErrorCode::kLimit, fmt::format("{} bytes of text", end));
+  std::string bytes = room_for_text(end + kShort);
+  join_names(shared, rests, ends, bytes.data());
+  bytes.resize(end);
+  return TextColumn(std::move(bytes), std::move(ends));
+}
+
+void put_handles(ByteVector& out, const TextColumn& handles, const Column<std::uint64_t>& ino) {
+  std::string bytes(handles.bytes());
+  const std::uint8_t at = find_ino(handles, ino);
+  std::vector<std::uint64_t> ends(handles.size());
+  std::size_t longest = 0;
+  out.push_back(at);
+  for (std::size_t i = 0; i < handles.size(); ++i) {
+    VFSMEND_CHECK(handles[i].size() <= kMaxHandleBytes);
+    out.push_back(static_cast<std::uint8_t>(handles[i].size()));
+    longest = std::max(longest, handles[i].size());
+    ends[i] = handles.end_of(i);
+  }
+  if (at != kNoIno) xor_ino(bytes, ends, ino, at);
+  by_position(ends, longest, [&](std::uint64_t i) {
+    out.push_back(static_cast<std::uint8_t>(bytes[i]));
+  });
+}
+
+Result<TextColumn> get_handles(Bytes raw, const Column<std::uint64_t>& ino) {
+  const std::size_t count = ino.size();
+  if (raw.size() < 1 + count) return wrong("too short for its lengths");
+  const Bytes lengths = raw.subspan(1, count);
+  const Bytes planes = raw.subspan(1 + count);
+  std::uint8_t longest = 0;
+  std::uint64_t total = 0;
+  for (const std::uint8_t length : lengths) {
+    longest = std::max(longest, length);
+    total += length;
+  }
+  if (longest > kMaxHandleBytes) return wrong(fmt::format("a handle of {} bytes", longest));
+  if (total != planes.size()) {
+    return wrong(fmt::format("{} bytes of handles, where their lengths say {}", planes.size(),
+                             total));
+  }
+  std::string bytes = room_for_text(total);
+  if (total == longest * count) {
+    join_handles(planes.data(), longest, raw[0], ino, bytes.data());
+    return TextColumn(std::move(bytes), count);
+  }
+  std::vector<std::uint64_t> ends = room_for_ends(count);
+  std::uint64_t end = 0;
+  for (const std::uint8_t length : lengths) ends.push_back(end += length);
+  const std::uint8_t* from = planes.data();
+  by_position(ends, longest, [&](std::uint64_t i) { bytes[i] = static_cast<char>(*from++); });
+  if (raw[0] != kNoIno) xor_ino(bytes, ends, ino, raw[0]);
+  return TextColumn(std::move(bytes), std::move(ends));
+}
+
+}  // namespace vfsmend::columns
