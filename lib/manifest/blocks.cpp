@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "manifest/little_endian.h"
+#include "sys/heap.h"
 
 namespace vfsmend {
 namespace {
@@ -154,6 +155,10 @@ Result<Bytes> Unpacker::unpack(const Block& block) {
   }
   VFSMEND_CHECK(block.raw_size <= room_size_);
   if (!room_) room_ = std::make_unique_for_overwrite<std::uint8_t[]>(room_size_);
+  if (block.raw_size > fetched_) {
+    sys::fetch_pages(room_.get() + fetched_, block.raw_size - fetched_);
+    fetched_ = block.raw_size;
+  }
   const std::size_t size = ZSTD_decompressDCtx(zstd_, room_.get(), block.raw_size,
                                                block.stored.data(), block.stored.size());
   if (ZSTD_isError(size)) {

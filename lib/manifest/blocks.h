@@ -96,6 +96,7 @@ class Unpacker {
   ZSTD_DCtx_s* zstd_;
   std::unique_ptr<std::uint8_t[]> room_;
   std::uint64_t room_size_ = 0;
+  std::uint64_t fetched_ = 0;  // bytes of it whose pages are there
 };
 
 class BlockWriter {

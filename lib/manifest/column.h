@@ -7,8 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <memory>
+#include <new>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -77,15 +78,33 @@ class Column {
   std::size_t mask_ = ~std::size_t{0};  // 0: values_[0] stands for all
 };
 
+// What is new in it is not written before it is known: resize() leaves it as it comes.
+template <typename T>
+struct UnwrittenAllocator : std::allocator<T> {
+  template <typename U>
+  struct rebind {
+    using other = UnwrittenAllocator<U>;
+  };
+  template <typename U>
+  void construct(U* place) noexcept {
+    ::new (static_cast<void*>(place)) U;
+  }
+  template <typename U, typename... Args>
+  void construct(U* place, Args&&... args) {
+    ::new (static_cast<void*>(place)) U(std::forward<Args>(args)...);
+  }
+};
+using TextBytes = std::vector<char, UnwrittenAllocator<char>>;
+
 // Texts one behind the other. Bytes as they are: a name need not be UTF-8.
 class TextColumn {
  public:
   TextColumn() = default;
   // `ends` of the texts in `bytes`, ascending; the last is its size.
-  TextColumn(std::string bytes, std::vector<std::uint64_t> ends)
+  TextColumn(TextBytes bytes, std::vector<std::uint64_t> ends)
       : bytes_(std::move(bytes)), ends_(std::move(ends)), size_(ends_.size()) {}
   // `size` texts in `bytes`, all as long as one another.
-  TextColumn(std::string bytes, std::size_t size)
+  TextColumn(TextBytes bytes, std::size_t size)
       : bytes_(std::move(bytes)), size_(size), length_(size > 0 ? bytes_.size() / size : 0) {}
 
   void add(std::string_view text) {
@@ -94,16 +113,16 @@ class TextColumn {
       ends_.reserve(size_ + 1);
       for (std::size_t i = 0; i < size_; ++i) ends_.push_back((i + 1) * length_);
     }
-    bytes_.append(text);
+    bytes_.insert(bytes_.end(), text.begin(), text.end());
     ++size_;
     if (!ends_.empty()) ends_.push_back(bytes_.size());
   }
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] std::string_view operator[](std::size_t i) const {
     const std::uint64_t begin = i == 0 ? 0 : end_of(i - 1);
-    return std::string_view(bytes_).substr(begin, end_of(i) - begin);
+    return bytes().substr(begin, end_of(i) - begin);
   }
-  [[nodiscard]] std::string_view bytes() const { return bytes_; }
+  [[nodiscard]] std::string_view bytes() const { return {bytes_.data(), bytes_.size()}; }
   // Where a text ends in bytes().
   [[nodiscard]] std::uint64_t end_of(std::size_t i) const {
     return ends_.empty() ? (i + 1) * length_ : ends_[i];
@@ -117,7 +136,7 @@ class TextColumn {
   }
 
  private:
-  std::string bytes_;
+  TextBytes bytes_;
   std::vector<std::uint64_t> ends_;  // empty: each text has length_ bytes
   std::size_t size_ = 0;
   std::uint64_t length_ = 0;

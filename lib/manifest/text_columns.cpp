@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <string>
 
@@ -29,11 +30,15 @@ std::vector<std::uint64_t> room_for_ends(std::size_t count) {
   return ends;
 }
 
-std::string room_for_text(std::uint64_t size) {
-  std::string bytes;
-  bytes.reserve(size);
+TextBytes room_for_text(std::uint64_t size) {
+  TextBytes bytes(size);
   sys::fetch_pages(bytes.data(), size);
-  bytes.resize(size);
+  return bytes;
+}
+
+TextBytes copy_of(Bytes text) {
+  TextBytes bytes = room_for_text(text.size());
+  std::copy(text.begin(), text.end(), bytes.begin());
   return bytes;
 }
 
@@ -68,7 +73,7 @@ std::uint8_t find_ino(const TextColumn& handles, const Column<std::uint64_t>& in
 }
 
 // Its own inverse.
-void xor_ino(std::string& bytes, std::span<const std::uint64_t> ends,
+void xor_ino(std::span<char> bytes, std::span<const std::uint64_t> ends,
              const Column<std::uint64_t>& ino, std::size_t at) {
   std::uint64_t begin = 0;
   for (std::size_t i = 0; i < ends.size(); ++i) {
@@ -97,7 +102,9 @@ void by_position(std::span<const std::uint64_t> ends, std::size_t longest, Visit
 // Copies `size` bytes; where `from` and `to` both have kShort, what follows them in `to` is lost.
 void copy_text(const void* from, std::size_t size, char* to, bool both_have_room) {
   if (both_have_room && size <= kShort) {
-    std::memmove(to, from, kShort);
+    std::array<char, kShort> all;  // they may overlap
+    std::memcpy(all.data(), from, kShort);
+    std::memcpy(to, all.data(), kShort);
   } else {
     std::memmove(to, from, size);
   }
@@ -183,11 +190,11 @@ Result<TextColumn> get_texts(Bytes raw, std::size_t count) {
   if (total != bytes.size()) {
     return wrong(fmt::format("{} bytes of text, where its lengths say {}", bytes.size(), total));
   }
-  if (lengths.held().size() < count) return TextColumn(std::string(as_text(bytes)), count);
+  if (lengths.held().size() < count) return TextColumn(copy_of(bytes), count);
   std::vector<std::uint64_t> ends = room_for_ends(count);
   std::uint64_t end = 0;
   for (const std::uint32_t length : lengths) ends.push_back(end += length);
-  return TextColumn(std::string(as_text(bytes)), std::move(ends));
+  return TextColumn(copy_of(bytes), std::move(ends));
 }
 
 void put_names(ByteVector& out, const TextColumn& names) {
@@ -231,7 +238,7 @@ Result<TextColumn> get_names(Bytes raw, std::size_t count, std::uint64_t room) {
                              end - shared_total));
   }
   if (end > room) return fail(ErrorCode::kLimit, fmt::format("{} bytes of text", end));
-  std::string bytes = room_for_text(end + kShort);
+  TextBytes bytes = room_for_text(end + kShort);
   join_names(shared, rests, ends, bytes.data());
   bytes.resize(end);
   return TextColumn(std::move(bytes), std::move(ends));
@@ -271,7 +278,7 @@ Result<TextColumn> get_handles(Bytes raw, const Column<std::uint64_t>& ino) {
     return wrong(fmt::format("{} bytes of handles, where their lengths say {}", planes.size(),
                              total));
   }
-  std::string bytes = room_for_text(total);
+  TextBytes bytes = room_for_text(total);
   if (total == longest * count) {
     join_handles(planes.data(), longest, raw[0], ino, bytes.data());
     return TextColumn(std::move(bytes), count);

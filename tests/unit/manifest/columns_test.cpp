@@ -85,14 +85,15 @@ TEST(Columns, ACountThatGrowsAfterBeingHeldOnce) {
 }
 
 TEST(Columns, TextsOfOneLengthAreThoseWithEnds) {
+  const auto bytes = [](std::string_view text) { return TextBytes(text.begin(), text.end()); };
   TextColumn texts;
   for (const char* text : {"ab", "cd", "", "efg"}) texts.add(text);
-  EXPECT_EQ(texts, TextColumn("abcdefg", {2, 4, 4, 7}));
+  EXPECT_EQ(texts, TextColumn(bytes("abcdefg"), std::vector<std::uint64_t>{2, 4, 4, 7}));
   EXPECT_EQ(texts[2], "");
   EXPECT_EQ(texts[3], "efg");
-  EXPECT_EQ(TextColumn("abcd", 2), TextColumn("abcd", {2, 4}));
-  EXPECT_NE(TextColumn("abcd", 2), TextColumn("abcd", {1, 4}));
-  EXPECT_EQ(TextColumn("", 9)[8], "");
+  EXPECT_EQ(TextColumn(bytes("abcd"), 2), TextColumn(bytes("abcd"), std::vector<std::uint64_t>{2, 4}));
+  EXPECT_NE(TextColumn(bytes("abcd"), 2), TextColumn(bytes("abcd"), std::vector<std::uint64_t>{1, 4}));
+  EXPECT_EQ(TextColumn(bytes(""), 9)[8], "");
 }
 
 RC_GTEST_PROP(Columns, TextsAndNamesComeBack, ()) {
