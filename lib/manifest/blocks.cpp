@@ -139,8 +139,7 @@ Result<std::vector<Block>> read_blocks(Bytes file) {
   return blocks;
 }
 
-Unpacker::Unpacker(std::span<const Block> blocks) : zstd_(ZSTD_createDCtx()) {
-  VFSMEND_CHECK(zstd_);
+Unpacker::Unpacker(std::span<const Block> blocks) {
   for (const Block& block : blocks) {
     if (block.stored.size() < block.raw_size) room_size_ = std::max(room_size_, block.raw_size);
   }
@@ -154,6 +153,8 @@ Result<Bytes> Unpacker::unpack(const Block& block) {
     return fail(ErrorCode::kFormat, place_of(block) + ": no zstd frame of its size");
   }
   VFSMEND_CHECK(block.raw_size <= room_size_);
+  if (!zstd_) zstd_ = ZSTD_createDCtx();
+  VFSMEND_CHECK(zstd_);
   if (!room_) room_ = std::make_unique_for_overwrite<std::uint8_t[]>(room_size_);
   if (block.raw_size > fetched_) {
     sys::fetch_pages(room_.get() + fetched_, block.raw_size - fetched_);

@@ -82,7 +82,7 @@ struct Block {
 // `file`.
 [[nodiscard]] Result<std::vector<Block>> read_blocks(Bytes file);
 
-// Expands blocks, one at a time into the same memory, which is that of the largest.
+// Expands blocks, one at a time into the same memory, which is that of the largest. One thread's.
 class Unpacker {
  public:
   explicit Unpacker(std::span<const Block> blocks);
@@ -93,7 +93,7 @@ class Unpacker {
   [[nodiscard]] Result<Bytes> unpack(const Block& block);
 
  private:
-  ZSTD_DCtx_s* zstd_;
+  ZSTD_DCtx_s* zstd_ = nullptr;  // this and the memory from the first block that needs it
   std::unique_ptr<std::uint8_t[]> room_;
   std::uint64_t room_size_ = 0;
   std::uint64_t fetched_ = 0;  // bytes of it whose pages are there

@@ -4,8 +4,10 @@
 #include <fmt/core.h>
 
 #include <array>
-#include <span>
+#include <system_error>
+#include <thread>
 #include <type_traits>
+#include <utility>
 
 #include "base/check.h"
 #include "manifest/blocks.h"
@@ -17,6 +19,7 @@ namespace {
 
 using columns::Coding;
 
+constexpr std::size_t kWorthAThread = 32'768;  // entries
 constexpr std::size_t kKinds = static_cast<std::size_t>(kLastBlock) + 1;
 
 // Calls visit(kind, coding, column) for each column of integers.
@@ -79,10 +82,27 @@ bool has_one_length(const EntryTable& e) {
   return same;
 }
 
+// Does both, at the same time where a second thread is to be had.
+template <typename One, typename Other>
+void do_both(One one, Other other) {
+  std::thread helper;
+  if (std::thread::hardware_concurrency() > 1) {
+    try {
+      helper = std::thread(one);
+    } catch (const std::system_error&) {  // no more threads here: this one does it all
+    }
+  }
+  if (!helper.joinable()) one();
+  other();
+  if (helper.joinable()) helper.join();
+}
+
 // Reads one section out of its blocks, of which each kind stands once at most.
 class SectionReader {
  public:
-  SectionReader(Unpacker& unpacker, std::uint64_t& memory) : unpacker_(unpacker), memory_(memory) {}
+  // `helpers` is for the thread that helps.
+  SectionReader(Unpacker& unpacker, Unpacker& helpers, std::uint64_t& memory)
+      : unpacker_(unpacker), helpers_(helpers), memory_(memory) {}
 
   void add(const Block& block) { blocks_[static_cast<std::size_t>(block.kind)] = &block; }
 
@@ -141,12 +161,33 @@ class SectionReader {
     return {};
   }
 
+  // A large one by two threads, which share nothing: this one has the texts, whose memory is taken
+  // as it goes, and the inode numbers that handles need; the other the rest of the integers.
   Result<void> read_columns(EntryTable& e) {
+    if (count_ < kWorthAThread) {
+      VFSMEND_TRY(read_integers_but_ino(e, unpacker_));
+      return read_ino_and_texts(e);
+    }
+    Result<void> integers;
+    Result<void> texts;
+    do_both([&] { integers = read_integers_but_ino(e, helpers_); },
+            [&] { texts = read_ino_and_texts(e); });
+    VFSMEND_TRY(std::move(integers));
+    return texts;
+  }
+
+  Result<void> read_integers_but_ino(EntryTable& e, Unpacker& unpacker) const {
     Result<void> result;
     for_each_integer(e, [&](BlockKind kind, Coding coding, auto& column) {
-      if (result) result = read_integers(kind, coding, column);
+      if (result && kind != BlockKind::kIno) {
+        result = read_integers(unpacker, kind, coding, column);
+      }
     });
-    VFSMEND_TRY(std::move(result));
+    return result;
+  }
+
+  Result<void> read_ino_and_texts(EntryTable& e) {
+    VFSMEND_TRY(read_integers(unpacker_, BlockKind::kIno, Coding::kDelta, e.ino));
     VFSMEND_TRY(take(3 * sizeof(std::uint64_t) * count_));
     VFSMEND_TRY(read_text(BlockKind::kName, e.name, [this](Bytes raw) {
       return columns::get_names(raw, count_, memory_);
@@ -162,8 +203,9 @@ class SectionReader {
   }
 
   template <typename T>
-  Result<void> read_integers(BlockKind kind, Coding coding, Column<T>& column) {
-    VFSMEND_TRY_ASSIGN(const Bytes raw, unpack(kind));
+  Result<void> read_integers(Unpacker& unpacker, BlockKind kind, Coding coding,
+                             Column<T>& column) const {
+    VFSMEND_TRY_ASSIGN(const Bytes raw, unpacker.unpack(*find(kind)));  // check_sizes found it
     column = columns::get_integers<T>(raw, coding);
     return {};
   }
@@ -186,6 +228,7 @@ class SectionReader {
   }
 
   Unpacker& unpacker_;
+  Unpacker& helpers_;
   std::uint64_t& memory_;
   std::array<const Block*, kKinds> blocks_{};
   std::size_t count_ = 0;
@@ -218,6 +261,7 @@ Result<Manifest> decode_manifest(Bytes bytes) {
     return fail(ErrorCode::kFormat, "byte 24: the first block is not the facts of the file");
   }
   Unpacker unpacker(blocks);
+  Unpacker helpers(blocks);
   Manifest manifest;
   VFSMEND_TRY_ASSIGN(const Bytes raw, unpacker.unpack(blocks[0]));
   auto facts = decode_facts(raw, memory);
@@ -228,7 +272,7 @@ Result<Manifest> decode_manifest(Bytes bytes) {
     if (number != manifest.sections.size() + 1 || blocks[i].kind != BlockKind::kSection) {
       return fail(ErrorCode::kFormat, place_of(blocks[i]) + ": not where a section begins");
     }
-    SectionReader reader(unpacker, memory);
+    SectionReader reader(unpacker, helpers, memory);
     for (; i < blocks.size() && blocks[i].section == number; ++i) reader.add(blocks[i]);
     auto section = reader.read();
     if (!section) {
