@@ -82,10 +82,6 @@ class Column {
 template <typename T>
 struct UnwrittenAllocator : std::allocator<T> {
   template <typename U>
-  struct rebind {
-    using other = UnwrittenAllocator<U>;
-  };
-  template <typename U>
   void construct(U* place) noexcept {
     ::new (static_cast<void*>(place)) U;
   }

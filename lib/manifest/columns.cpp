@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "manifest/columns.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <type_traits>
@@ -92,6 +93,21 @@ Column<T> get_integers(Bytes raw, Coding coding) {
   return Column<T>(std::move(out));
 }
 
+template <typename T>
+void put_column(ByteVector& out, const Column<T>& values, Coding coding) {
+  const bool same = std::all_of(values.begin(), values.end(),
+                                [&values](const T& value) { return value == values[0]; });
+  if (same && !values.empty()) return put_integers(out, Column<T>(1, values[0]), coding);
+  put_integers(out, values, coding);
+}
+
+template <typename T>
+Column<T> get_column(Bytes raw, std::size_t count, Coding coding) {
+  VFSMEND_CHECK(is_column_size<T>(raw.size(), count));
+  Column<T> values = get_integers<T>(raw, coding);
+  return values.size() == count ? std::move(values) : Column<T>(count, values.held()[0]);
+}
+
 template void put_integers(ByteVector&, const Column<std::uint8_t>&, Coding);
 template Column<std::uint8_t> get_integers(Bytes, Coding);
 template void put_integers(ByteVector&, const Column<std::uint32_t>&, Coding);
@@ -102,5 +118,15 @@ template void put_integers(ByteVector&, const Column<std::int32_t>&, Coding);
 template Column<std::int32_t> get_integers(Bytes, Coding);
 template void put_integers(ByteVector&, const Column<std::int64_t>&, Coding);
 template Column<std::int64_t> get_integers(Bytes, Coding);
+template void put_column(ByteVector&, const Column<std::uint8_t>&, Coding);
+template Column<std::uint8_t> get_column(Bytes, std::size_t, Coding);
+template void put_column(ByteVector&, const Column<std::uint32_t>&, Coding);
+template Column<std::uint32_t> get_column(Bytes, std::size_t, Coding);
+template void put_column(ByteVector&, const Column<std::uint64_t>&, Coding);
+template Column<std::uint64_t> get_column(Bytes, std::size_t, Coding);
+template void put_column(ByteVector&, const Column<std::int32_t>&, Coding);
+template Column<std::int32_t> get_column(Bytes, std::size_t, Coding);
+template void put_column(ByteVector&, const Column<std::int64_t>&, Coding);
+template Column<std::int64_t> get_column(Bytes, std::size_t, Coding);
 
 }  // namespace vfsmend::columns

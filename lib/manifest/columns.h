@@ -3,6 +3,7 @@
 //
 //   integers = shuffled(values)                   plain
 //            | shuffled(zigzag(differences))      delta: each to the one before, the first to 0
+//   column   = integers; where all are the same, of the first alone
 //   texts    = plain lengths:u32, then the bytes
 //   names    = shared:u8 each, plain lengths:u32 of the rests, then the rests: what a name shares
 //              with the one before it, up to 255 bytes, is not repeated
@@ -31,6 +32,17 @@ void put_integers(ByteVector& out, const Column<T>& values, Coding coding);
 // The values in `raw`, which has the bytes of whole ones.
 template <typename T>
 [[nodiscard]] Column<T> get_integers(Bytes raw, Coding coding);
+
+// Of a column of entries: as above, but only the first where all are the same.
+template <typename T>
+void put_column(ByteVector& out, const Column<T>& values, Coding coding);
+// Whether so many bytes can be a column of `count`.
+template <typename T>
+[[nodiscard]] bool is_column_size(std::uint64_t raw_size, std::uint64_t count) {
+  return raw_size == count * sizeof(T) || (raw_size == sizeof(T) && count > 0);
+}
+template <typename T>
+[[nodiscard]] Column<T> get_column(Bytes raw, std::size_t count, Coding coding);
 
 void put_texts(ByteVector& out, const TextColumn& texts);
 void put_names(ByteVector& out, const TextColumn& names);

@@ -51,7 +51,7 @@ void encode_section(const ManifestSection& section, std::uint32_t number, BlockW
   };
   at(BlockKind::kSection) = encode_section_head(section);
   for_each_integer(e, [&](BlockKind kind, Coding coding, const auto& column) {
-    columns::put_integers(at(kind), column, coding);
+    columns::put_column(at(kind), column, coding);
   });
   columns::put_names(at(BlockKind::kName), e.name);
   columns::put_handles(at(BlockKind::kHandle), e.handle, e.ino);
@@ -140,7 +140,11 @@ class SectionReader {
     }
     Result<void> result;
     for_each_integer(e, [&](BlockKind kind, Coding, const auto& column) {
-      if (result) result = check_size(kind, count * sizeof(typename std::decay_t<decltype(column)>::value_type));
+      using Value = typename std::decay_t<decltype(column)>::value_type;
+      const Block* block = find(kind);
+      if (result && !(block && columns::is_column_size<Value>(block->raw_size, count))) {
+        result = check_size(kind, count * sizeof(Value));
+      }
     });
     if (result && find(BlockKind::kHash)) result = check_size(BlockKind::kHash, count * 16);
     return result;
@@ -206,7 +210,7 @@ class SectionReader {
   Result<void> read_integers(Unpacker& unpacker, BlockKind kind, Coding coding,
                              Column<T>& column) const {
     VFSMEND_TRY_ASSIGN(const Bytes raw, unpacker.unpack(*find(kind)));  // check_sizes found it
-    column = columns::get_integers<T>(raw, coding);
+    column = columns::get_column<T>(raw, count_, coding);
     return {};
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values out of their planes: all first (lowest) bytes, then all second bytes, .. . A run of them at
-// a time, which stays in the first cache, so that memory is touched once: where the values end up.
+// Values out of their planes: all first (lowest) bytes, then all second bytes, .. . A run of them
+// at a time, which stays in the first cache: memory is touched once, where the values end up.
 #pragma once
 
 #include <algorithm>
@@ -46,7 +46,9 @@ void for_each_run(Bytes raw, Visit visit) {
   std::array<U, kRun> room;
   for (std::size_t first = 0; first < count; first += kRun) {
     const std::span<U> run(room.data(), std::min(kRun, count - first));
-    if (!unshuffle(raw.data() + first, count, sizeof(U), run)) std::fill(run.begin(), run.end(), U{});
+    if (!unshuffle(raw.data() + first, count, sizeof(U), run)) {
+      std::fill(run.begin(), run.end(), U{});
+    }
     visit(first, run);
   }
 }

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "manifest/columns.h"
@@ -110,7 +113,7 @@ void copy_text(const void* from, std::size_t size, char* to, bool both_have_room
   }
 }
 
-// `shared` of each and the rests one behind the other, into bytes which have kShort beyond the last.
+// `shared` of each and the rests one behind the other, into bytes with kShort beyond the last.
 void join_names(Bytes shared, Bytes rests, std::span<const std::uint64_t> ends, char* bytes) {
   std::uint64_t last = 0;
   std::uint64_t begin = 0;

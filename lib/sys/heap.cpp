@@ -17,17 +17,13 @@ namespace {
 
 constexpr std::uint64_t kLeast = std::uint64_t{256} << 10;
 
-// The whole pages of a block.
-struct Pages {
-  void* begin;
-  std::size_t size;
-};
-
-Pages pages_of(const void* block, std::uint64_t bytes) {
+// madvise(2) for the whole pages of a block.
+void advise(void* block, std::uint64_t bytes, int advice) {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const std::uintptr_t begin = (reinterpret_cast<std::uintptr_t>(block) + page - 1) / page * page;
-  const std::uintptr_t end = (reinterpret_cast<std::uintptr_t>(block) + bytes) / page * page;
-  return {reinterpret_cast<void*>(begin), end - begin};
+  const std::uintptr_t skipped = -reinterpret_cast<std::uintptr_t>(block) % page;
+  if (skipped >= bytes) return;
+  // Errors are an older kernel's: then the pages come one by one, as they always did.
+  (void)::madvise(static_cast<char*>(block) + skipped, (bytes - skipped) / page * page, advice);
 }
 
 }  // namespace
@@ -42,17 +38,13 @@ void fetch_heap(std::uint64_t bytes) {
   ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
   void* const block = std::malloc(bytes);
   if (block == nullptr) return;
-  const Pages pages = pages_of(block, bytes);
-  // Errors are an older kernel's: then the pages come one by one, as they always did.
-  (void)::madvise(pages.begin, pages.size, MADV_HUGEPAGE);
-  (void)::madvise(pages.begin, pages.size, MADV_POPULATE_WRITE);
+  advise(block, bytes, MADV_HUGEPAGE);
+  advise(block, bytes, MADV_POPULATE_WRITE);
   std::free(block);
 }
 
-void fetch_pages(const void* begin, std::uint64_t bytes) {
-  if (bytes < kLeast) return;
-  const Pages pages = pages_of(begin, bytes);
-  (void)::madvise(pages.begin, pages.size, MADV_POPULATE_WRITE);
+void fetch_pages(void* begin, std::uint64_t bytes) {
+  if (bytes >= kLeast) advise(begin, bytes, MADV_POPULATE_WRITE);
 }
 
 }  // namespace vfsmend::sys

@@ -86,13 +86,14 @@ TEST(Columns, ACountThatGrowsAfterBeingHeldOnce) {
 
 TEST(Columns, TextsOfOneLengthAreThoseWithEnds) {
   const auto bytes = [](std::string_view text) { return TextBytes(text.begin(), text.end()); };
+  using Ends = std::vector<std::uint64_t>;
   TextColumn texts;
   for (const char* text : {"ab", "cd", "", "efg"}) texts.add(text);
-  EXPECT_EQ(texts, TextColumn(bytes("abcdefg"), std::vector<std::uint64_t>{2, 4, 4, 7}));
+  EXPECT_EQ(texts, TextColumn(bytes("abcdefg"), Ends{2, 4, 4, 7}));
   EXPECT_EQ(texts[2], "");
   EXPECT_EQ(texts[3], "efg");
-  EXPECT_EQ(TextColumn(bytes("abcd"), 2), TextColumn(bytes("abcd"), std::vector<std::uint64_t>{2, 4}));
-  EXPECT_NE(TextColumn(bytes("abcd"), 2), TextColumn(bytes("abcd"), std::vector<std::uint64_t>{1, 4}));
+  EXPECT_EQ(TextColumn(bytes("abcd"), 2), TextColumn(bytes("abcd"), Ends{2, 4}));
+  EXPECT_NE(TextColumn(bytes("abcd"), 2), TextColumn(bytes("abcd"), Ends{1, 4}));
   EXPECT_EQ(TextColumn(bytes(""), 9)[8], "");
 }
 

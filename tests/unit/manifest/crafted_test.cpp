@@ -68,6 +68,26 @@ TEST(CraftedManifest, ColumnsOfDifferentLengths) {
               HasSubstr(": 20 bytes, not 24"));
 }
 
+// One value for any number of entries asks for no memory; what has one each bounds how many.
+TEST(CraftedManifest, MoreEntriesThanThereAreNames) {
+  std::vector<LooseBlock> blocks = test::take_apart(test::encoded(test::synthetic_tree(1)));
+  for (LooseBlock& block : blocks) {
+    if (block.kind == BlockKind::kSection) {
+      block.raw.back() = 0xff;  // entries, LEB128
+      block.raw.insert(block.raw.end(), {0xff, 0xff, 0xff, 0x0e});
+    }
+  }
+  const Error all = error_of(test::put_together(blocks));
+  EXPECT_EQ(all.code, ErrorCode::kLimit);
+  EXPECT_EQ(all.text, "section 1: more memory than a manifest may take");
+  for (LooseBlock& block : blocks) {
+    if (block.kind != BlockKind::kSection) continue;
+    block.raw.resize(block.raw.size() - 3);
+    block.raw.back() = 3;
+  }
+  EXPECT_THAT(error_of(test::put_together(blocks)).text, HasSubstr("too short for its lengths"));
+}
+
 TEST(CraftedManifest, AParentBehindItsChild) {
   // Differences, zigzag: 0 after kNoParent is +1, so that 4 gives entry 1 the parent 1, itself.
   EXPECT_THAT(after(BlockKind::kParent, [](ByteVector& raw) { raw[1] = 4; }),
@@ -75,7 +95,9 @@ TEST(CraftedManifest, AParentBehindItsChild) {
 }
 
 TEST(CraftedManifest, PositionsOutsideTheirLists) {
-  EXPECT_EQ(after(BlockKind::kDevice, [](ByteVector& raw) { raw[3] = 1; }),
+  EXPECT_EQ(after(BlockKind::kDevice, [](ByteVector& raw) { raw[0] = 1; }),  // of all, held once
+            "section 1: device[0]: position 1 of 1");
+  EXPECT_EQ(after(BlockKind::kDevice, [](ByteVector& raw) { raw.assign(20, 0), raw[3] = 1; }),
             "section 1: device[3]: position 1 of 1");
   EXPECT_EQ(after(BlockKind::kXattrs, [](ByteVector& raw) { raw.back() = 1; }),
             "section 1: xattrs[4]: position 16777216 of 2");

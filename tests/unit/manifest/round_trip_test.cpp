@@ -109,5 +109,11 @@ TEST(ManifestFile, ATreeTakesTwentyFiveBytesAnEntryAtMost) {
   EXPECT_EQ(decode_manifest(file).value(), tree);
 }
 
+// Large enough for a second thread.
+TEST(ManifestFile, ALargeTree) {
+  const Manifest tree = test::synthetic_tree(40'000);
+  EXPECT_TRUE(decode_manifest(test::encoded(tree)).value() == tree);
+}
+
 }  // namespace
 }  // namespace vfsmend
