@@ -38,6 +38,7 @@ class Virtiofsd {
   // Its end, as words: "exit status 1", where it ends by the deadline.
   [[nodiscard]] std::optional<std::string> ended(sys::Deadline deadline);
   void kill() { process_.kill(); }
+  [[nodiscard]] pid_t pid() const { return process_.pid(); }
 
   // For an error on the wire: puts in words whether the daemon has died, and what it said at last.
   [[nodiscard]] Error explain(Error error);

@@ -51,8 +51,7 @@ std::string explain_all(const TextStyle& style) {
   out += wrap("C: wrong bytes or wider access without an error. F: a failed restore, or errors in "
               "the guest. W: a warning.", style.width, 0) + '\n';
   if (marked) {
-    out += wrap("-: no command of this version emits it; it needs a capture from the time of the "
-                "snapshot.", style.width, 0) + '\n';
+    out += wrap("-: no command of this version emits it.", style.width, 0) + '\n';
   }
   return out + wrap("More about one: vfsmend explain CODE", style.width, 0) + '\n';
 }

@@ -6,9 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 
 #include "base/text.h"
 #include "sys/unique_fd.h"
@@ -97,11 +99,26 @@ Result<void> sync_directory(const std::string& file) {
   return fail_errno(errno, "its directory cannot be synced");
 }
 
-Result<void> replace(const std::string& file, std::string_view content, FileMode mode) {
+Result<void> copy_all(int from, int to, std::uint64_t size) {
+  std::string buffer(std::min<std::uint64_t>(size, std::uint64_t{1} << 20), '\0');
+  for (std::uint64_t at = 0; at < size;) {
+    const ssize_t n = ::pread(from, buffer.data(), std::min<std::uint64_t>(buffer.size(), size - at),
+                              static_cast<off_t>(at));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail_errno(errno, "its source cannot be read");
+    if (n == 0) return fail(ErrorCode::kFormat, "its source is shorter than it was");
+    VFSMEND_TRY(write_all(to, std::string_view(buffer).substr(0, static_cast<std::size_t>(n))));
+    at += static_cast<std::uint64_t>(n);
+  }
+  return {};
+}
+
+Result<void> replace(const std::string& file, FileMode mode,
+                     const std::function<Result<void>(int fd)>& fill) {
   VFSMEND_TRY_ASSIGN(const mode_t bits, mode_for(file, mode));
   Draft draft(file);
   if (draft.fd() < 0) return fail_errno(errno, "cannot be made");
-  VFSMEND_TRY(write_all(draft.fd(), content));
+  VFSMEND_TRY(fill(draft.fd()));
   if (::fchmod(draft.fd(), bits) != 0) return fail_errno(errno, "its mode cannot be set");
   if (::fsync(draft.fd()) != 0) return fail_errno(errno, "cannot be synced");
   VFSMEND_TRY(draft.rename_to(file));
@@ -111,7 +128,14 @@ Result<void> replace(const std::string& file, std::string_view content, FileMode
 }  // namespace
 
 Result<void> replace_file(const std::string& file, std::string_view content, FileMode mode) {
-  Result<void> done = replace(file, content, mode);
+  Result<void> done = replace(file, mode, [&](int fd) { return write_all(fd, content); });
+  if (!done) return tl::make_unexpected(std::move(done).error().context(printable(file)));
+  return done;
+}
+
+Result<void> copy_to_file(int from, std::uint64_t size, const std::string& file) {
+  Result<void> done =
+      replace(file, FileMode::kPrivate, [&](int fd) { return copy_all(from, fd, size); });
   if (!done) return tl::make_unexpected(std::move(done).error().context(printable(file)));
   return done;
 }

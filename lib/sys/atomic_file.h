@@ -3,8 +3,7 @@
 // content or the new one, whole.
 #pragma once
 
-#include <sys/types.h>
-
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -26,5 +25,8 @@ enum class FileMode {
 //     the directory.
 [[nodiscard]] Result<void> replace_file(const std::string& file, std::string_view content,
                                         FileMode mode);
+
+// A copy of the first `size` bytes of an open file, with mode 0600 and on disk, in the same way.
+[[nodiscard]] Result<void> copy_to_file(int from, std::uint64_t size, const std::string& file);
 
 }  // namespace vfsmend::sys

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <ctime>
+#include <map>
 
 #include "base/text.h"
+#include "manifest/unlinked.h"
 #include "snapshot/open.h"
 #include "state/codec.h"
 #include "state/guess.h"
@@ -172,6 +174,7 @@ class SnapshotCapture {
     }
     if (source != nullptr) note_source(*source, captured->section);
     FindingCollector findings(request_.what.max_findings);
+    if (input.state != nullptr) keep_unlinked(*input.state, captured->section, findings);
     warn_of_names(*captured, findings);
     if (input.state != nullptr && !request_.quiesced) warn_of_dirty_data(*input.state, findings);
     tell_notes(*captured);
@@ -181,6 +184,46 @@ class SnapshotCapture {
                                     captured->unlocated};
     out_.report.devices.push_back(std::move(report));
     out_.manifest.sections.push_back(std::move(captured->section));
+  }
+
+  // H001: open, and without a name. Fact "kept": the node and the number of the file that was kept.
+  void keep_unlinked(const State& state, ManifestSection& section, FindingCollector& findings) {
+    const NodeIndex index(state);
+    std::vector<UnlinkedFile> files;
+    if (request_.daemon_pid != 0) {
+      section.facts.emplace_back("locks", std::to_string(count_locks(calls_, request_.daemon_pid)));
+      auto found = find_unlinked(calls_, request_.daemon_pid, section.devices);
+      if (found) files = *std::move(found);
+      else out_.report.assumptions.push_back("not looked into: " + found.error().text);
+      find_nodes(files, state, index);
+    }
+    std::map<NodeId, std::uint64_t> kept;
+    for (const UnlinkedFile& file : files) {
+      if (!request_.keep_unlinked) break;
+      out_.kept.push_back({file.link, file.facts.ino, file.facts.size});
+      section.facts.emplace_back("kept", fmt::format("{} {}", file.node, file.facts.ino));
+      if (file.node != 0) kept[file.node] = file.facts.ino;
+    }
+    for (const Handle& handle : state.handles) {
+      const EntryIndex e = index.first_entry(handle.inode);
+      if (e == kNoIndex || !location_as<Invalid>(state.inodes[e])) continue;
+      findings.add(Code::kH001, Verdict::kResume, [&] {
+        Finding f;
+        f.code = Code::kH001;
+        f.inode = handle.inode;
+        f.handle = handle.id;
+        f.open = true;
+        f.message = kept.contains(handle.inode)
+                        ? "the source could not say where it is; its bytes are kept"
+                    : files.empty()
+                        ? "the source could not say where it is: unlinked, or its name is not UTF-8. "
+                          "--daemon-pid and --keep-unlinked keep the bytes of unlinked files"
+                        : "the source could not say where it is, and which of the unlinked files it is "
+                          "cannot be told";
+        f.guest_sees = "nothing now; EIO or a failed restore after a resume";
+        return f;
+      });
+    }
   }
 
   static void note_source(const Destination& source, ManifestSection& section) {
@@ -261,6 +304,10 @@ class SnapshotCapture {
 Result<CaptureResult> capture_snapshot(sys::Calls& calls, const CaptureRequest& request,
                                        const Progress& progress) {
   return SnapshotCapture(calls, request, progress).run();
+}
+
+std::string kept_path(const std::string& manifest, std::uint64_t number) {
+  return fmt::format("{}.kept-{}", manifest, number);
 }
 
 std::string manifest_path_of(sys::Calls& calls, const std::string& snapshot_path) {

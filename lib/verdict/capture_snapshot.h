@@ -23,22 +23,35 @@ struct CaptureRequest {
   std::uint64_t hash_budget = kDefaultHashBudget;  // bytes
   bool quiesced = false;   // the guest has written back what it held
   pid_t daemon_pid = 0;    // of the virtiofsd that is paused; 0: not known
+  bool keep_unlinked = false;  // keep the bytes of files that are open and have no name
   // Names of the caller's own, to be compared by a check (G001); empty: none.
   std::string snapshot_id;
   std::string sandbox_id;
   std::string parent_id;
 };
 
+// A file whose bytes are to be kept beside the manifest, as <manifest>.kept-<number>, while the
+// daemon lives.
+struct KeptFile {
+  std::string link;          // leads to it: "/proc/PID/fd/7"
+  std::uint64_t number = 0;  // of its inode
+  std::uint64_t size = 0;    // bytes
+};
+
 struct CaptureResult {
   // verdict resume, or Report::reason says why there is no manifest.
   Report report;
   Manifest manifest;
+  std::vector<KeptFile> kept;
 };
 
 // kUsage: what the caller asked for cannot be.
 [[nodiscard]] Result<CaptureResult> capture_snapshot(sys::Calls& calls,
                                                      const CaptureRequest& request,
                                                      const Progress& progress);
+
+// "<manifest>.kept-<number>"
+[[nodiscard]] std::string kept_path(const std::string& manifest, std::uint64_t number);
 
 // Where the manifest of a snapshot lies unless somebody says otherwise: in its directory
 // ("vfsmend.manifest"), or beside its file ("FILE.vfsmend-manifest").

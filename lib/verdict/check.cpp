@@ -79,6 +79,7 @@ Result<bool> find_record(sys::Calls& calls, const CheckRequest& request, const P
   found = *std::move(manifest);
   if (found) {
     options.manifest = &found->manifest;
+    options.manifest_path = found->info.path;
     report.manifest = found->info;
   }
   return true;

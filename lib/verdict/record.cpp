@@ -95,15 +95,13 @@ bool Record::is_known(std::uint32_t position) const {
 // Entries of a directory stand one after the other, their names ascending (table_builder.h).
 std::uint32_t Record::find(std::uint32_t directory, std::string_view name) const {
   const EntryTable& e = section_.entries;
-  const auto from = e.parent.begin() + static_cast<std::ptrdiff_t>(first_child_);
-  const auto [begin, end] = std::equal_range(from, e.parent.end(), directory);
-  auto low = static_cast<std::uint32_t>(begin - e.parent.begin());
-  auto high = static_cast<std::uint32_t>(end - e.parent.begin());
+  auto low = static_cast<std::uint32_t>(first_child_);
+  auto high = static_cast<std::uint32_t>(e.size_of());
   while (low < high) {
     const std::uint32_t middle = low + (high - low) / 2;
-    const std::string_view there = e.name[middle];
-    if (there == name) return middle;
-    if (there < name) low = middle + 1;
+    const auto there = std::pair(e.parent[middle], e.name[middle]);
+    if (there == std::pair(directory, name)) return middle;
+    if (there < std::pair(directory, name)) low = middle + 1;
     else high = middle;
   }
   return kNoIndex;

@@ -15,6 +15,7 @@ inline constexpr std::uint64_t kDefaultCheckBudget = std::uint64_t{256} << 20;
 
 struct RecordOptions {
   const Manifest* manifest = nullptr;
+  std::string manifest_path;   // kept files lie beside it
   Policy policy;
   bool allow_rebind = false;   // another root is taken for the share, if contents are equal
   bool allow_remount = false;  // mounts may be made what they were: R003 is a repair

@@ -56,6 +56,7 @@ class Rules {
   void judge_unresolved();
   void judge_lost();
   [[nodiscard]] bool has_unspeakable_names() const;
+  bool judge_kept(EntryIndex e);
   // rules_flags.cpp
   [[nodiscard]] bool has_captured_size(EntryIndex e) const;
   // rules_mounts.cpp: R002, R003, R004, I003

@@ -234,12 +234,38 @@ bool Rules::has_unspeakable_names() const {
   return false;
 }
 
+// H001: the file has no name, and its bytes were kept at the capture.
+bool Rules::judge_kept(EntryIndex e) {
+  if (record() == nullptr) return false;
+  const std::string wanted = fmt::format("{} ", inode(e).id);
+  for (const auto& [key, value] : record()->section().facts) {
+    if (key != "kept" || !value.starts_with(wanted)) continue;
+    const std::string file = fmt::format("{}.kept-{}", input_.options->manifest_path,
+                                         value.substr(wanted.size()));
+    struct statx stat{};
+    if (in_.calls.statx(AT_FDCWD, file.c_str(), AT_SYMLINK_NOFOLLOW, STATX_TYPE, stat) < 0) return false;
+    out_.add(Code::kH001, Verdict::kRepair, [&] {
+      Finding f = about(Code::kH001, Verdict::kRepair, e);
+      f.message = fmt::format("inode {} is open and has no name any more; its bytes were kept",
+                              inode(e).id);
+      f.before = {{"kept", file}};
+      f.after = {{"location", "Invalid"}};
+      f.guest_sees = "EIO through what is open on it";
+      f.repair = Remedy{"put the kept bytes under a hidden name for the time of the resume", true, {}};
+      return f;
+    });
+    return true;
+  }
+  return false;
+}
+
 // S004 and S006: the source could not say where an inode is.
 void Rules::judge_lost() {
   const bool unspeakable = has_unspeakable_names();
   for (EntryIndex e = 0; e < in_.state.inodes.size(); ++e) {
     if (!location_as<Invalid>(inode(e)) || !claim(e)) continue;
     const Slot slot = in_.index.slot_of_entry(e);
+    if (is_open(e) && judge_kept(e)) continue;
     const bool needed = is_open(e) || !in_.index.children(slot).empty();
     const Code code = needed || unspeakable ? Code::kS004 : Code::kS006;
     const Verdict verdict = abort() ? Verdict::kRepair : Verdict::kResume;

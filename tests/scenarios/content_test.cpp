@@ -173,6 +173,45 @@ TEST_F(Contents, PolicyIgnoresWarnsAndInsists) {
   EXPECT_EQ(check({"--policy", scratch("policy")}).verdict, "rebuild");
 }
 
+TEST_F(Contents, V12_UnlinkedWhileOpenAndKept) {
+  create("t.tmp", O_RDWR);
+  write("t.tmp", "the only copy");
+  unlink("t.tmp");
+  const pid_t daemon = pause_and_keep_daemon();
+  const std::string said_then = capture({"--daemon-pid", std::to_string(daemon), "--keep-unlinked"});
+  EXPECT_NE(said_then.find("\"H001\":1"), std::string::npos) << said_then;
+  end_daemon();
+  const Said said = check();
+  EXPECT_EQ(said.verdict, "repair");
+  EXPECT_EQ(said.codes(), "H001") << said.json;
+  const std::size_t at = said.json.find("\"kept\":\"") + 8;
+  const std::string kept = said.json.substr(at, said.json.find('"', at) - at);
+  EXPECT_EQ(read_text(kept), "the only copy");
+}
+
+TEST_F(Contents, V12_UnlinkedWhileOpenAndNotKept) {
+  create("t.tmp", O_RDWR);
+  unlink("t.tmp");
+  pause();
+  EXPECT_NE(capture().find("\"H001\":1"), std::string::npos) << "told at the capture";
+  const Said said = check();
+  EXPECT_EQ(said.verdict, "repair");
+  EXPECT_EQ(said.codes(), "S004") << said.json;
+  EXPECT_TRUE(said.mentions("\"casualties\":[\"handle "));
+}
+
+// Two files that are open in the same way: which is which, nobody knows.
+TEST_F(Contents, V12_TwoUnlinkedFilesAreKeptAndNotTaken) {
+  for (const char* name : {"t1", "t2"}) {
+    create(name, O_RDWR);
+    unlink(name);
+  }
+  const pid_t daemon = pause_and_keep_daemon();
+  capture({"--daemon-pid", std::to_string(daemon), "--keep-unlinked"});
+  end_daemon();
+  EXPECT_EQ(check().codes(), "S004 S004");
+}
+
 TEST_F(Contents, ClockOfTheGuest) {
   write("note", "one");
   look_up("note");

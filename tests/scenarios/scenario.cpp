@@ -139,13 +139,18 @@ void Scenario::unlink(std::string_view name) {
   EXPECT_TRUE(done) << done.error().text;
 }
 
-void Scenario::pause() {
+pid_t Scenario::pause_and_keep_daemon() {
   if (!session_) start_daemon();
-  ASSERT_TRUE(session_->stop());
+  EXPECT_TRUE(session_->stop());
   const ByteVector state = must(daemon::save_state(daemon_->wire(), sys::Deadline::in(kPatience)));
   dir_.write("snapshot", state);
   session_.reset();
-  daemon_.reset();
+  return daemon_->pid();
+}
+
+void Scenario::pause() {
+  pause_and_keep_daemon();
+  end_daemon();
 }
 
 std::string Scenario::capture(std::vector<std::string> more) {

@@ -53,6 +53,9 @@ class Scenario : public testing::Test {
   void unlink(std::string_view name);  // in the root, by the guest
   // The pause: the daemon saves its state, which becomes the snapshot.
   void pause();
+  // The same, and the daemon stays, as it does until the VMM has ended: its process id.
+  pid_t pause_and_keep_daemon();
+  void end_daemon() { daemon_.reset(); }
 
   // `vfsmend capture`, which must succeed, and what it prints as JSON.
   std::string capture(std::vector<std::string> more = {});

@@ -3,22 +3,27 @@
 _vfsmend() {
   local current=${COMP_WORDS[COMP_CWORD]}
   local previous=${COMP_WORDS[COMP_CWORD - 1]}
-  local check='--shared-dir --share --mount-ns --profile --on-error --dialect --virtiofsd-version
+  local check='--manifest --policy --hash-budget --search --allow-rebind
+    --allow-remount --snapshot-id --sandbox-id --shared-dir --share --mount-ns --profile --on-error --dialect --virtiofsd-version
     --daemon-uid --daemon-args --sandbox --writeback --announce-submounts --no-announce-submounts
     --posix-acl --inode-file-handles --modcaps --rlimit-nofile --thread-pool-size
     --allow-direct-io --cache --readonly --allowed-dir --remap-filter --overlay --format --output
     --color --redact-paths --max-findings --trace-id --deadline --help'
-  local rehearse='--virtiofsd --read-only-bind --shared-dir --share --on-error --dialect
+  local rehearse='--manifest --policy --hash-budget --search --allow-rebind
+    --allow-remount --snapshot-id --sandbox-id --virtiofsd --read-only-bind --shared-dir --share --on-error --dialect
     --daemon-args --sandbox --writeback --announce-submounts --no-announce-submounts --posix-acl
     --inode-file-handles --modcaps --rlimit-nofile --thread-pool-size --allow-direct-io --cache
     --readonly --format --output --color --redact-paths --max-findings --trace-id --deadline --help'
+  local capture='--shared-dir --share --mount-ns --dir --tree --hash --hash-budget --quiesced
+    --daemon-pid --keep-unlinked --snapshot-id --sandbox-id --parent-id --profile --dialect --virtiofsd-version
+    --daemon-args --overlay --format --output --color --max-findings --trace-id --deadline --help'
   local inspect='--dialect --overlay --format --output --color --redact-paths --trace-id --deadline
     --help'
   local explain='--color --help'
   COMPREPLY=()
 
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W 'check rehearse inspect explain help --version --help' -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W 'check capture rehearse inspect explain help --version --help' -- "$current")
     return
   fi
   local values=
@@ -30,18 +35,23 @@ _vfsmend() {
     --inode-file-handles) values='never prefer mandatory' ;;
     --cache) values='auto always never metadata' ;;
     --color) values='auto always never' ;;
+    --hash) values='none used all' ;;
     --format)
       values='text json'
-      [[ ${COMP_WORDS[1]} != inspect ]] && values+=' jsonl'
+      case ${COMP_WORDS[1]} in
+        capture) values+=' mtree' ;;
+        check | rehearse) values+=' jsonl' ;;
+      esac
       ;;
-    --shared-dir | --allowed-dir)
+    --shared-dir | --allowed-dir | --dir)
       compopt -o filenames
       mapfile -t COMPREPLY < <(compgen -d -- "$current")
       return
       ;;
     --share | --mount-ns | --daemon-uid | --daemon-args | --virtiofsd-version | --modcaps | \
-      --rlimit-nofile | --thread-pool-size | --max-findings | --trace-id | --deadline) return ;;
-    --output | --overlay | --virtiofsd)
+      --rlimit-nofile | --thread-pool-size | --max-findings | --trace-id | --deadline | --hash-budget | --daemon-pid | \
+      --snapshot-id | --sandbox-id | --parent-id) return ;;
+    --output | -o | --overlay | --virtiofsd | --manifest | --policy)
       compopt -o filenames
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
       return
@@ -52,7 +62,7 @@ _vfsmend() {
     return
   fi
   case ${COMP_WORDS[1]} in
-    check | rehearse | inspect)
+    check | capture | rehearse | inspect)
       if [[ $current == -* ]]; then
         local name=${COMP_WORDS[1]}
         mapfile -t COMPREPLY < <(compgen -W "${!name}" -- "$current")

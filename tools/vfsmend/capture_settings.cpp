@@ -74,6 +74,10 @@ Result<CaptureSettings> capture_settings(const Parsed& parsed) {
   request.sandbox_id = parsed.value("sandbox-id", "");
   request.parent_id = parsed.value("parent-id", "");
   VFSMEND_TRY_ASSIGN(request.daemon_pid, pid_setting(parsed, "daemon-pid"));
+  request.keep_unlinked = parsed.has("keep-unlinked");
+  if (request.keep_unlinked && request.daemon_pid == 0) {
+    return usage("--keep-unlinked: needs --daemon-pid: only the daemon still has these files");
+  }
   VFSMEND_TRY_ASSIGN(request.what.mount_namespace_of, pid_setting(parsed, "mount-ns"));
   request.what.overlay_file = parsed.value("overlay", "");
   request.what.trace_id = settings.run.trace_id;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `vfsmend capture`: the worker looks and writes the manifest; this process only says so.
 #include <fmt/format.h>
+#include <linux/openat2.h>
 
 #include "manifest/manifest_file.h"
 #include "manifest/mtree.h"
@@ -69,11 +70,23 @@ class CaptureRun {
     if (!bytes) return unwritten(bytes.error().text);
     if (!directory_.valid()) return unwritten("its directory cannot be opened");
     const std::string file = fmt::format("/proc/self/fd/{}/{}", directory_.get(), name_);
+    for (const KeptFile& kept : result.kept) {
+      const Result<void> copied = keep(kept, file);
+      if (!copied) return unwritten(fmt::format("the bytes of {}: {}", kept.link, copied.error().text));
+    }
     const Result<void> written =
         sys::replace_file(file, as_text(*bytes), sys::FileMode::kPrivate);
     if (!written) return unwritten(written.error().text.substr(file.size() + 2));
     report.manifest = ManifestInfo{target_, bytes->size(),
                                    std::string(fact(result.manifest.facts, "time"))};
+  }
+
+  Result<void> keep(const KeptFile& kept, const std::string& manifest) {
+    open_how how{};
+    how.flags = O_RDONLY | O_CLOEXEC;
+    const sys::UniqueFd from(io_.calls->openat2(AT_FDCWD, kept.link.c_str(), how));
+    if (!from.valid()) return fail_errno(-from.get(), kept.link);
+    return sys::copy_to_file(from.get(), kept.size, kept_path(manifest, kept.number));
   }
 
   [[nodiscard]] Rendered specification(const CaptureResult& result) const {

@@ -96,6 +96,9 @@ constexpr std::array kOptions = {
                "the guest has written back what it held"},
     OptionSpec{"daemon-pid", Takes::kOne, "PID", kCaptureCommand, kRecord,
                "the daemon of the paused sandbox: its command line and id maps are recorded"},
+    OptionSpec{"keep-unlinked", Takes::kNothing, "", kCaptureCommand, kRecord,
+               "keep the bytes of files that are open and have no name any more, beside the manifest; "
+               "needs --daemon-pid"},
     OptionSpec{"snapshot-id", Takes::kOne, "ID", kCaptureCommand, kRecord,
                "your name of the snapshot, for checks to compare"},
     OptionSpec{"sandbox-id", Takes::kOne, "ID", kCaptureCommand, kRecord,

@@ -25,7 +25,8 @@ TEST(ReportJson, IsTheDocumentThatReadersKnow) {
   const std::string expected =
       R"({"schema":"vfsmend.report/1","tool":")" + std::string(tool_name()) +
       R"(","verdict":"repair","exit_code":4,"trace_id":"t-1",)"
-      R"("snapshot":{"path":"/snap/sb1","container":"cube"},"findings":[],"counts":{"S004":1},)"
+      R"("snapshot":{"path":"/snap/sb1","container":"cube"},"manifest":null,)"
+      R"("findings":[],"counts":{"S004":1},)"
       R"("devices":[{"id":"virtio_rw","tag":"virtio_rw","shared_dir":"/srv/s",)"
       R"("dialect":"cube-v1","profile":"cube-abort","on_error":"abort","inodes":12,"handles":3,)"
       R"("verdict":"repair","restore":{"outcome":"fails",)"
