@@ -4,7 +4,7 @@
 after the other, and the median of the pairs.
 
   bench/against_daemon.py --vfsmend BIN --virtiofsd PROGRAM [--inodes N] [--rounds R] [--handles]
-                          [-- SWITCH..]
+                          [--manifest] [-- SWITCH..]
 
 Switches behind -- are the daemon's, and the prediction is made for them too. The daemon's time is that of
 the load alone, from the state's hand-over to its answer, as `vfsmend rehearse` has it; ours is that of the
@@ -67,6 +67,8 @@ def main():
     ap.add_argument("--inodes", type=int, default=10000)
     ap.add_argument("--rounds", type=int, default=9)
     ap.add_argument("--handles", action="store_true", help="the state carries handles, and both compare them")
+    ap.add_argument("--manifest", action="store_true",
+                    help="check compares metadata and file handles with a capture; the daemon has none of it")
     ap.add_argument("switches", nargs="*", help="of the daemon, behind --")
     a = ap.parse_args()
     base = tempfile.mkdtemp(prefix="vfsmend-bench-")
@@ -82,10 +84,14 @@ def main():
         common = ["--format", "json", "--shared-dir", share, "--sandbox", "none", *a.switches, state_file]
         mine = [a.vfsmend, "check", "--profile", "virtiofsd", *common]
         its = [a.vfsmend, "rehearse", "--virtiofsd", a.virtiofsd, "--deadline", "120000", *common]
+        if a.manifest:
+            subprocess.run([a.vfsmend, "capture", "--profile", "virtiofsd", "--shared-dir", share, state_file],
+                           check=True, stdout=subprocess.DEVNULL)
         pairs = [(load(its), check(mine)) for _ in range(a.rounds)]
         theirs, ours = (statistics.median(p[i] for p in pairs) for i in (0, 1))
         ratio = statistics.median(p[1] / p[0] for p in pairs)
-        print(f"{a.inodes} inodes{', handles compared' if a.handles else ''}: load {theirs * 1e3:.1f} ms "
+        print(f"{a.inodes} inodes{', handles compared' if a.handles else ''}"
+              f"{', against a capture' if a.manifest else ''}: load {theirs * 1e3:.1f} ms "
               f"({theirs / a.inodes * 1e6:.2f} us an inode), check {ours * 1e3:.1f} ms "
               f"({ours / a.inodes * 1e6:.2f} us an inode), ratio {ratio:.2f} ({a.rounds} pairs)")
     finally:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A directory of this machine as a manifest has it, for figures of bytes an entry.
+// A directory of this machine as a capture records it, without contents.
 #pragma once
 
 #include <string>
@@ -8,8 +8,7 @@
 
 namespace vfsmend::bench {
 
-// Breadth first, siblings sorted. Without attributes, links' targets and contents; what cannot be
-// looked at is left out.
+// No section where it cannot be captured.
 [[nodiscard]] Manifest real_tree(const std::string& directory);
 
 }  // namespace vfsmend::bench

@@ -195,6 +195,12 @@ void BlockWriter::add(BlockKind kind, std::uint32_t section, Bytes raw) {
   raw_size_ += raw.size();
 }
 
+void BlockWriter::append(const BlockWriter& rest) {
+  table_.insert(table_.end(), rest.table_.begin(), rest.table_.end());
+  stored_.insert(stored_.end(), rest.stored_.begin(), rest.stored_.end());
+  raw_size_ += rest.raw_size_;
+}
+
 ByteVector BlockWriter::finish() const {
   const std::size_t head = kManifestHeader + table_.size();
   ByteVector file;

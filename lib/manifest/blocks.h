@@ -106,6 +106,7 @@ class BlockWriter {
   BlockWriter(const BlockWriter&) = delete;
   BlockWriter& operator=(const BlockWriter&) = delete;
   void add(BlockKind kind, std::uint32_t section, Bytes raw);
+  void append(const BlockWriter& rest);  // its blocks, behind those that are there
   [[nodiscard]] std::uint64_t raw_size() const { return raw_size_; }  // of all so far
   [[nodiscard]] ByteVector finish() const;                           // the file
 

@@ -8,13 +8,14 @@
 #include <cerrno>
 
 #include "sys/listing.h"
+#include "sys/walk.h"
 
 namespace vfsmend {
 namespace {
 
 // Well below the usual soft limit of 1,024.
 constexpr int kMostOpen = 300;
-constexpr std::size_t kLongestPath = 3'000;  // bytes in one call; PATH_MAX is 4,096
+constexpr std::size_t kLongestPath = 3'000;  // bytes that are told
 
 constexpr std::uint64_t kDirectory = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr std::uint64_t kSearching = kDirectory | O_PATH;
@@ -97,21 +98,17 @@ int Directories::open_by_path(sys::Calls& calls, int share, const Directory& dir
   std::vector<std::string> way;
   for (const Directory* at = &directory; at->parent->parent != nullptr; at = at->parent) {
     way.emplace_back(at->parent->names[at->entry]);
-    if (way.back().starts_with('/')) break;
   }
-  sys::UniqueFd from;
-  std::string path;
-  while (!way.empty()) {
-    path.append(path.empty() ? "" : "/").append(way.back());
+  sys::UniqueFd bind;
+  if (!way.empty() && way.back().starts_with('/')) {
+    const std::string name = std::move(way.back());
     way.pop_back();
-    if (!way.empty() && path.size() + way.back().size() < kLongestPath) continue;
-    const int dir = from.valid() ? from.get() : share;
-    sys::UniqueFd next(open_component(calls, dir, path.c_str(), way.empty() ? flags : kSearching));
-    if (!next.valid()) return next.get();
-    from = std::move(next);
-    path.clear();
+    bind = sys::UniqueFd(open_component(calls, AT_FDCWD, name.c_str(), way.empty() ? flags : kSearching));
+    if (way.empty() || !bind.valid()) return bind.release();
   }
-  return from.release();
+  std::string path;
+  for (; !way.empty(); way.pop_back()) path.append(path.empty() ? "" : "/").append(way.back());
+  return sys::open_below(calls, bind.valid() ? bind.get() : share, path, flags);
 }
 
 void Directories::finish_one(Directory& directory) {

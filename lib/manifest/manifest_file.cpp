@@ -43,43 +43,36 @@ void for_each_integer(Entries& e, Visit&& visit) {
   visit(BlockKind::kNotes, Coding::kPlain, e.notes);
 }
 
-void encode_section(const ManifestSection& section, std::uint32_t number, BlockWriter& out) {
-  const EntryTable& e = section.entries;
-  std::array<ByteVector, kKinds> raw;
-  const auto at = [&](BlockKind kind) -> ByteVector& {
-    return raw[static_cast<std::size_t>(kind)];
-  };
-  at(BlockKind::kSection) = encode_section_head(section);
-  for_each_integer(e, [&](BlockKind kind, Coding coding, const auto& column) {
-    columns::put_column(at(kind), column, coding);
-  });
-  columns::put_names(at(BlockKind::kName), e.name);
-  columns::put_handles(at(BlockKind::kHandle), e.handle, e.ino);
-  columns::put_texts(at(BlockKind::kTarget), e.target);
-  for (auto kind = BlockKind::kSection; kind <= kLastBlock;
-       kind = BlockKind{static_cast<std::uint32_t>(kind) + 1}) {
-    if (kind == BlockKind::kHash) continue;
-    out.add(kind, number, at(kind));
-    at(kind) = {};
-  }
-  if (e.hash.empty()) return;
+void put_hashes(ByteVector& out, const EntryTable& e) {
   Column<std::uint64_t> halves;
   halves.reserve(2 * e.hash.size());
   for (const auto& hash : e.hash) {
     for (const std::uint64_t half : hash) halves.push_back(half);
   }
-  columns::put_integers(at(BlockKind::kHash), halves, Coding::kPlain);
-  out.add(BlockKind::kHash, number, at(BlockKind::kHash));
+  columns::put_integers(out, halves, Coding::kPlain);
 }
 
-bool has_one_length(const EntryTable& e) {
-  const std::size_t count = e.size_of();
-  bool same = e.name.size() == count && e.handle.size() == count && e.target.size() == count &&
-              (e.hash.empty() || e.hash.size() == count);
-  for_each_integer(e, [&](BlockKind, Coding, const auto& column) {
-    same = same && column.size() == count;
+// The blocks from `first` to `last`, in their order.
+void encode_part(const ManifestSection& section, std::uint32_t number, BlockKind first, BlockKind last,
+                 BlockWriter& out) {
+  const EntryTable& e = section.entries;
+  std::array<ByteVector, kKinds> raw;
+  const auto wanted = [&](BlockKind kind) { return kind >= first && kind <= last; };
+  const auto at = [&](BlockKind kind) -> ByteVector& {
+    return raw[static_cast<std::size_t>(kind)];
+  };
+  if (wanted(BlockKind::kSection)) at(BlockKind::kSection) = encode_section_head(section);
+  for_each_integer(e, [&](BlockKind kind, Coding coding, const auto& column) {
+    if (wanted(kind)) columns::put_column(at(kind), column, coding);
   });
-  return same;
+  if (wanted(BlockKind::kName)) columns::put_names(at(BlockKind::kName), e.name);
+  if (wanted(BlockKind::kHandle)) columns::put_handles(at(BlockKind::kHandle), e.handle, e.ino);
+  if (wanted(BlockKind::kTarget)) columns::put_texts(at(BlockKind::kTarget), e.target);
+  if (wanted(BlockKind::kHash)) put_hashes(at(BlockKind::kHash), e);
+  for (auto kind = first; kind <= last; kind = BlockKind{static_cast<std::uint32_t>(kind) + 1}) {
+    if (kind != BlockKind::kHash || !e.hash.empty()) out.add(kind, number, at(kind));
+    at(kind) = {};
+  }
 }
 
 // Does both, at the same time where a second thread is to be had.
@@ -95,6 +88,29 @@ void do_both(One one, Other other) {
   if (!helper.joinable()) one();
   other();
   if (helper.joinable()) helper.join();
+}
+
+void encode_section(const ManifestSection& section, std::uint32_t number, BlockWriter& out) {
+  constexpr auto kMiddle = BlockKind::kIno;  // about as much work before as behind it
+  const auto behind = BlockKind{static_cast<std::uint32_t>(kMiddle) + 1};
+  if (section.entries.size_of() < kWorthAThread) {
+    encode_part(section, number, BlockKind::kSection, kLastBlock, out);
+    return;
+  }
+  BlockWriter rest;
+  do_both([&] { encode_part(section, number, BlockKind::kSection, kMiddle, out); },
+          [&] { encode_part(section, number, behind, kLastBlock, rest); });
+  out.append(rest);
+}
+
+bool has_one_length(const EntryTable& e) {
+  const std::size_t count = e.size_of();
+  bool same = e.name.size() == count && e.handle.size() == count && e.target.size() == count &&
+              (e.hash.empty() || e.hash.size() == count);
+  for_each_integer(e, [&](BlockKind, Coding, const auto& column) {
+    same = same && column.size() == count;
+  });
+  return same;
 }
 
 // Reads one section out of its blocks, of which each kind stands once at most.

@@ -177,6 +177,7 @@ void each_text(Report& report, F use) {
 template <typename F>
 void each_path(Report& report, F use) {
   use(report.snapshot_path);
+  if (report.manifest) use(report.manifest->path);
   for (Finding& finding : report.findings) use(finding.path);
   for (DeviceReport& device : report.devices) {
     use(device.shared_dir);

@@ -144,6 +144,8 @@ class Walk {
                                 : std::get<FullPath>(inode.location).filename);
     Node& node = out_.nodes[entry];
     node.zone = parent.zone;
+    node.remapped = parent.remapped ||
+                    (path && path->fullname.starts_with('/') && name != path->fullname);
     if (const std::size_t nul = name.find('\0'); nul != std::string::npos) {
       node.fate = Fate::kNulInName;
       node.position = static_cast<std::uint32_t>(nul);
@@ -171,6 +173,7 @@ class Walk {
     }
     if (err < 0) return miss(entry, -err);
     place.zone = parent.zone;
+    place.remapped = out_.nodes[entry].remapped;
     found(entry, stat, place);
     compare(entry, parent.fd.get(), name.c_str(), 0, stat);
     return place;
@@ -185,7 +188,7 @@ class Walk {
     struct statx stat{};
     const int err = in_.calls.statx(hit.fd.get(), "", AT_EMPTY_PATH, kStatMask, stat);
     if (err < 0) return miss(entry, -err);
-    Place place{std::move(hit.fd), hit.zone, true};
+    Place place{std::move(hit.fd), hit.zone, true, node.remapped};
     found(entry, stat, place);
     keep_text(entry, std::move(hit.real_path));
     compare(entry, place.fd.get(), "", AT_EMPTY_PATH, stat);
@@ -263,7 +266,7 @@ class Walk {
   }
 
   void compare_recorded(EntryIndex entry, LazyHandle& handle, const struct statx& stat) {
-    if (in_.record == nullptr) return;
+    if (in_.record == nullptr || out_.nodes[entry].remapped) return;
     const std::uint32_t position = in_.record->position(entry);
     if (position == kNoIndex || !in_.record->is_known(position)) return;
     Today today;

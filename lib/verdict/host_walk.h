@@ -40,6 +40,7 @@ struct Node {
   Zone zone = Zone::kShare;
   bool left_share = false;  // the name itself leads out (a link, "..", a leading slash)
   bool without_handle = false;  // prefer, on a mount without handles: kept as a descriptor
+  bool remapped = false;    // in another sandbox's bind, by design: the record is not of it
   std::uint16_t mode = 0;   // S_IFMT and permissions, where found
   std::int32_t err = 0;
   std::uint32_t position = 0;  // kNulInName

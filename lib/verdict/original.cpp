@@ -4,13 +4,17 @@
 #include <linux/openat2.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <mutex>
+#include <thread>
 
 #include "manifest/tree_look.h"
 #include "sys/fd_path.h"
 #include "sys/listing.h"
 #include "sys/object_handle.h"
+#include "sys/walk.h"
 
 namespace vfsmend {
 namespace {
@@ -95,22 +99,32 @@ std::optional<std::string> OriginalFinder::find_in(std::uint32_t position,
   return std::nullopt;
 }
 
-// Breadth first, as far as there are names left to be gone through.
-std::optional<std::string> OriginalFinder::find_below(std::uint32_t position,
-                                                      const std::string& directory) {
-  std::vector<std::string> waiting = {directory};
-  for (std::size_t next = 0; next < waiting.size() && names_left_ > 0; ++next) {
-    const std::string at = waiting[next];
-    if (auto found = find_in(position, at)) return found;
-    for (const std::string& name : names_in(at).all) {
-      const std::string below = joined(at, name);
-      struct statx stat{};
-      const sys::UniqueFd fd(open_path(calls_, share_.fd.get(), below.c_str(), Leave::kNever, false));
-      if (fd.valid() && calls_.statx(fd.get(), "", AT_EMPTY_PATH, STATX_TYPE, stat) == 0 &&
-          S_ISDIR(stat.stx_mode)) {
-        waiting.push_back(below);
-      }
-    }
+// Once, on all cores, by the numbers that directories have: where each recorded number stands now.
+const OriginalFinder::Places& OriginalFinder::everywhere() {
+  if (everywhere_) return *everywhere_;
+  everywhere_.emplace();
+  for (const std::uint64_t ino : record_.section().entries.ino) everywhere_->try_emplace(ino);
+  std::mutex mutex;
+  const unsigned helpers = std::max(1U, std::thread::hardware_concurrency()) - 1;
+  sys::walk_names(calls_, share_.fd.get(), helpers,
+                  [&](const std::string& path, std::span<const sys::WalkEntry> entries) {
+                    for (const sys::WalkEntry& entry : entries) {
+                      const auto place = everywhere_->find(entry.ino);
+                      if (place == everywhere_->end()) continue;
+                      const std::lock_guard lock(mutex);
+                      place->second.push_back(joined(path, entry.name));
+                    }
+                    return true;
+                  });
+  for (auto& [ino, paths] : *everywhere_) std::ranges::sort(paths);  // the same answer every time
+  return *everywhere_;
+}
+
+std::optional<std::string> OriginalFinder::find_anywhere(std::uint32_t position) {
+  const auto place = everywhere().find(record_.section().entries.ino[position]);
+  if (place == everywhere().end()) return std::nullopt;
+  for (const std::string& path : place->second) {
+    if (is_at(position, path)) return path;
   }
   return std::nullopt;
 }
@@ -141,7 +155,7 @@ std::optional<std::string> OriginalFinder::find(std::uint32_t position) {
       found = find_in(position, joined(above, beside[i]));
     }
   }
-  if (!found && search_all_) found = find_below(position, "");
+  if (!found && search_all_) found = find_anywhere(position);
   return found_[position] = found;
 }
 

@@ -38,11 +38,14 @@ class OriginalFinder {
     std::vector<std::string> all;
   };
 
+  using Places = std::unordered_map<std::uint64_t, std::vector<std::string>>;  // by inode number
+
   enum class ByHandle { kGone, kUnplaced, kPlaced };
   ByHandle ask_file_system(std::uint32_t position, std::string& path);
   const Names& names_in(const std::string& directory);
   std::optional<std::string> find_in(std::uint32_t position, const std::string& directory);
-  std::optional<std::string> find_below(std::uint32_t position, const std::string& directory);
+  const Places& everywhere();
+  std::optional<std::string> find_anywhere(std::uint32_t position);
   [[nodiscard]] bool is_object(std::uint32_t position, int dir, const char* name);
 
   sys::Calls& calls_;
@@ -51,6 +54,7 @@ class OriginalFinder {
   bool search_all_;
   std::size_t names_left_ = 1'000'000;  // to be gone through, in all
   std::unordered_map<std::string, Names> listed_;
+  std::optional<Places> everywhere_;
   std::unordered_map<std::uint32_t, std::optional<std::string>> found_;
 };
 

@@ -116,7 +116,9 @@ std::uint16_t Record::compare_identity(std::uint32_t position, const ObjectFacts
   const bool same_number = e.ino[position] == now.ino;
   // A FUSE file system makes its handles up anew with every mount.
   const bool lasting = !other_device || section_.fs_magic != FUSE_SUPER_MAGIC;
-  bool other = !same_number || birth_differs(e.btime[position], now.btime);
+  // An overlay shows the birth of the copy that a first write makes, and keeps the number.
+  const bool has_birth = section_.fs_magic != OVERLAYFS_SUPER_MAGIC;
+  bool other = !same_number || (has_birth && birth_differs(e.btime[position], now.btime));
   if (lasting && !e.handle[position].empty() && handle.ask() == 0) {
     const sys::ObjectHandle& found = handle.value();
     other = found.type != e.handle_type[position] || as_text(found.bytes()) != e.handle[position];

@@ -22,6 +22,7 @@ struct Place {
   sys::UniqueFd fd;
   Zone zone = Zone::kShare;
   bool searchable = true;  // the daemon may open names in it
+  bool remapped = false;   // another directory by design: no record of the captured one fits
 };
 
 // Children of one place, with all that is below them.

@@ -173,6 +173,23 @@ TEST_F(Contents, PolicyIgnoresWarnsAndInsists) {
   EXPECT_EQ(check({"--policy", scratch("policy")}).verdict, "rebuild");
 }
 
+// The first change of a lower file makes a copy of it: another birth, and the same file.
+TEST_F(Contents, ChangedModeOnAnOverlay) {
+  private_mounts();
+  sh(fmt::format("mkdir {0} && mount -t tmpfs none {0} && mkdir {0}/l {0}/u {0}/w {0}/m", scratch("o")));
+  sh(fmt::format("echo 1 > {0}/l/a; mount -t overlay -o lowerdir={0}/l,upperdir={0}/u,workdir={0}/w o {0}/m",
+                 scratch("o")));
+  set_share(scratch("o/m"));
+  look_up("a");
+  pause();
+  capture();
+  EXPECT_EQ(check().codes(), "");
+  sh("chmod 600 " + at("a"));
+  const Said said = check();
+  EXPECT_EQ(said.verdict, "repair");
+  EXPECT_EQ(said.codes(), "M001") << said.json;
+}
+
 TEST_F(Contents, V12_UnlinkedWhileOpenAndKept) {
   create("t.tmp", O_RDWR);
   write("t.tmp", "the only copy");
