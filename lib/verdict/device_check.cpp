@@ -156,7 +156,7 @@ class DeviceCheck {
                                 "them", rest, decoded_.consumed);
         f.after = {{"trailing_bytes", std::to_string(rest)}};
         f.guest_sees = "nothing";
-        f.repair = Remedy{"cut the trailing bytes", true, {}};
+        f.repair = Remedy{"cut the trailing bytes", true, {}, Mend::kCutTrailing};
         return f;
       });
     }

@@ -23,11 +23,29 @@ enum class Verdict { kResume, kRepair, kColdboot, kRebuild, kIndeterminate };
 [[nodiscard]] std::string_view name_of(Verdict verdict);
 [[nodiscard]] inline Verdict worst(Verdict a, Verdict b) { return a < b ? b : a; }
 
+// What is to be done to the state, as far as the state alone is to be changed.
+enum class Mend : std::uint8_t {
+  kNone,
+  kWriteRoot,     // inode 1 becomes the root record
+  kDropLost,      // the same, and all other inodes and handles go
+  kDropInode,     // with all that hangs on it
+  kDropHandle,    // an orphan, or all but the last of one id
+  kCorrectCount,  // of an inode, to hold its children
+  kRaiseNextIds,
+  kRewritePath,   // Remedy::to: path below the share
+  kStripHandles,  // stored file handles, of all inodes
+  kChangeFlags,   // Remedy::flags, of a handle
+  kCutTrailing,
+};
+
 // What would mend it. Plain data: lib/repair makes steps of it.
 struct Remedy {
   std::string action;  // for a person: "drop the inode from the state"
   bool safe = false;   // nothing that the guest holds is lost by it
   std::vector<std::string> casualties;  // what is lost, where safe is false: "handle 0 (O_RDWR)"
+  Mend mend = Mend::kNone;
+  std::string to{};
+  std::int32_t flags = 0;
 };
 
 using Facts = std::vector<std::pair<std::string, std::string>>;

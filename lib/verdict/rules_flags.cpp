@@ -48,10 +48,10 @@ BadFlags bad_flags(const Handle& handle, const State& state, const Destination& 
   return out;
 }
 
-std::string mended_text(const BadFlags& bad, std::int32_t flags) {
-  std::int32_t mended = flags & ~(bad.bits & ~kOpenAccessMode);
-  if ((bad.bits & kOpenAccessMode) != 0) mended = (mended & ~kOpenAccessMode) | 2;
-  return flags_text(mended);
+std::int32_t mended(const BadFlags& bad, std::int32_t flags) {
+  std::int32_t out = flags & ~(bad.bits & ~kOpenAccessMode);
+  if ((bad.bits & kOpenAccessMode) != 0) out = (out & ~kOpenAccessMode) | 2;
+  return out;
 }
 
 }  // namespace
@@ -80,8 +80,9 @@ void Rules::judge_flags() {
       f.message = bad.message;
       f.guest_sees = bad.sees;
       f.before = {{"flags", flags_text(handle.flags)}};
-      f.after = {{"flags", mended_text(bad, handle.flags)}};
-      Remedy remedy{"change the recorded flags", bad.safe, {}};
+      f.after = {{"flags", flags_text(mended(bad, handle.flags))}};
+      Remedy remedy{"change the recorded flags", bad.safe, {}, Mend::kChangeFlags, {},
+                    mended(bad, handle.flags)};
       if (!bad.safe) {
         remedy.casualties = {"if the host appended to the file since the pause, the guest writes "
                              "over those bytes"};

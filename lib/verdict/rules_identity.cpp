@@ -81,7 +81,8 @@ void Rules::tell_moved(EntryIndex e, const std::string& to) {
     f.after = {{"path", to}};
     f.guest_sees = there ? "another file's bytes" : f.open ? "EIO on the path and through what is open on it"
                                                            : "EIO on the path";
-    f.repair = Remedy{fmt::format("rewrite the path in the state to {}", to), true, {}};
+    f.repair = Remedy{fmt::format("rewrite the path in the state to {}", to), true, {},
+                      Mend::kRewritePath, to};
   });
 }
 

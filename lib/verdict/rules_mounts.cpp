@@ -44,7 +44,7 @@ void Rules::judge_root_object() {
       f.before = {{"device", std::to_string(then.devices[then.entries.device[0]])}};
       f.after = {{"device", std::to_string(today(root)->facts.device)}};
       f.guest_sees = "nothing";
-      if (stores_handles) f.repair = Remedy{"strip the stored handles from the state", true, {}};
+      if (stores_handles) f.repair = Remedy{"strip the stored handles from the state", true, {}, Mend::kStripHandles};
     });
     return;
   }

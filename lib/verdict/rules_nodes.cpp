@@ -131,8 +131,10 @@ void Rules::judge_identity(EntryIndex e) {
                                           : "another file's bytes, were it not for the handle";
     if (reachable) {
       f.after.emplace_back("original", *at->original_at);
+      std::string to = at->original_at->substr(in_.share.real_path == "/" ? 0 : in_.share.real_path.size());
+      to.erase(0, to.find_first_not_of('/'));
       f.repair = Remedy{fmt::format("rewrite the path in the state to {}", *at->original_at), true,
-                        {}};
+                        {}, Mend::kRewritePath, std::move(to)};
     }
     return f;
   });
@@ -144,6 +146,7 @@ struct Miss {
   Code code = Code::kP001;
   Verdict verdict = Verdict::kRepair;  // under abort; P001 is milder under guest-error
   const char* action = nullptr;        // nullptr: dropping it is the repair, or there is none
+  Mend mend = Mend::kNone;
 };
 
 // The share did not answer: what is there cannot be said.
@@ -160,7 +163,8 @@ Miss classify(const Node& n) {
     case Fate::kHandleTooLong: return {Code::kS003, Verdict::kColdboot, nullptr};
     case Fate::kUnknownMount: return {Code::kR004, Verdict::kIndeterminate, nullptr};
     case Fate::kHandleCheckFailed:
-      return {Code::kO001, Verdict::kRepair, "strip the stored handles from the state"};
+      return {Code::kO001, Verdict::kRepair, "strip the stored handles from the state",
+              Mend::kStripHandles};
     case Fate::kHandleOpenFailed:
       if (n.err == EPERM) {
         return {Code::kE002, Verdict::kRepair,
@@ -209,11 +213,11 @@ void Rules::judge_missing(EntryIndex e) {
     if (miss.code == Code::kP001) {
       f.after = {{"path", "absent"}};
       Remedy remedy{"drop the inode from the state; the guest looks the name up again", true,
-                    subtree_casualties(e)};
+                    subtree_casualties(e), Mend::kDropInode};
       remedy.safe = remedy.casualties.empty();
       f.repair = std::move(remedy);
     } else if (miss.action) {
-      f.repair = Remedy{miss.action, false, {}};
+      f.repair = Remedy{miss.action, false, {}, miss.mend};
     }
     return f;
   });

@@ -43,7 +43,7 @@ bool Rules::judge_root() {
     f.open = root != kNoIndex && is_open(root);
     f.guest_sees = kDeadMount;
     f.before = {{"location", "RootNode"}};
-    Remedy remedy{"write the root record: the root is always the share", true, {}};
+    Remedy remedy{"write the root record: the root is always the share", true, {}, Mend::kWriteRoot};
     if (all_lost) {
       f.message = fmt::format(
           "all {} locations are lost, the root's too: the pause took the state without preparing "
@@ -56,6 +56,7 @@ bool Rules::judge_root() {
         for (std::string& lost : casualties(e)) remedy.casualties.push_back(std::move(lost));
       }
       remedy.safe = in_.state.handles.empty();
+      remedy.mend = Mend::kDropLost;
     } else if (root == kNoIndex) {
       f.message = "the state has no record of the root (node id 1)";
     } else if (location_as<Invalid>(inode(root))) {
@@ -109,7 +110,7 @@ void Rules::judge_orphans() {
       f.open = true;
       f.message = std::move(message);
       f.guest_sees = std::move(sees);
-      Remedy remedy{"drop the handle from the state", safe, {}};
+      Remedy remedy{"drop the handle from the state", safe, {}, Mend::kDropHandle};
       if (!safe) remedy.casualties = {fmt::format("handle {} ({})", handle.id,
                                                   flags_text(handle.flags))};
       f.repair = std::move(remedy);
@@ -159,7 +160,7 @@ void Rules::judge_counts() {
       f.before = {{"refcount", std::to_string(count)}};
       f.after = {{"children", std::to_string(children)}};
       f.guest_sees = is_root ? "EBADF on every path, or no restore" : "EBADF, or no restore";
-      f.repair = Remedy{"correct the reference count", true, {}};
+      f.repair = Remedy{"correct the reference count", true, {}, Mend::kCorrectCount};
       return f;
     });
   }
@@ -177,7 +178,8 @@ void Rules::judge_next_ids() {
       f.before = {{name, std::to_string(next)}};
       f.after = {{"highest", std::to_string(highest)}};
       f.guest_sees = sees;
-      f.repair = Remedy{fmt::format("raise {} above every id in use", name), true, {}};
+      f.repair =
+          Remedy{fmt::format("raise {} above every id in use", name), true, {}, Mend::kRaiseNextIds};
       return f;
     });
   };
@@ -277,18 +279,19 @@ void Rules::judge_lost() {
         f.message = fmt::format("the source lost inode {}, which the guest still uses", f.inode.value());
         f.guest_sees = "EIO through what is open on it and on every path below it";
         f.repair = Remedy{"drop the inode and what hangs on it, or give it its path by a node map",
-                          false, subtree_casualties(e)};
+                          false, subtree_casualties(e), Mend::kDropInode};
         if (f.repair->casualties.empty()) f.repair->safe = true;
       } else if (unspeakable) {
         f.message = fmt::format("the source lost inode {}: it may be a file whose name is not UTF-8 "
                                 "(N001 of the capture), which is still there", f.inode.value());
         f.guest_sees = "EIO on its path";
-        f.repair = Remedy{"drop the inode from the state; the guest looks the name up again", true, {}};
+        f.repair = Remedy{"drop the inode from the state; the guest looks the name up again", true, {},
+                          Mend::kDropInode};
       } else {
         f.message = fmt::format("the source lost inode {}: unlinked, and not yet forgotten by the "
                                 "guest; nothing refers to it", f.inode.value());
         f.guest_sees = "nothing, once the restore succeeds";
-        f.repair = Remedy{"drop the inode from the state", true, {}};
+        f.repair = Remedy{"drop the inode from the state", true, {}, Mend::kDropInode};
       }
       return f;
     });
