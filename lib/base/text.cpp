@@ -108,9 +108,34 @@ std::string spaced_hex(Bytes b) {
   return out;
 }
 
+namespace {
+
+constexpr std::string_view kDigits =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+}  // namespace
+
+std::optional<std::string> from_base64(std::string_view s) {
+  if (s.size() % 4 != 0) return std::nullopt;
+  const std::size_t padding = s.ends_with("==") ? 2 : s.ends_with('=') ? 1 : 0;
+  std::string out;
+  for (std::size_t i = 0; i < s.size(); i += 4) {
+    std::uint32_t bits = 0;
+    for (std::size_t k = i; k < i + 4; ++k) {
+      const bool pad = k >= s.size() - padding;
+      const std::size_t digit = pad ? 0 : kDigits.find(s[k]);
+      if (digit == std::string_view::npos) return std::nullopt;
+      bits = bits << 6 | static_cast<std::uint32_t>(digit);
+    }
+    out += static_cast<char>(bits >> 16 & 0xff);
+    out += static_cast<char>(bits >> 8 & 0xff);
+    out += static_cast<char>(bits & 0xff);
+  }
+  out.resize(out.size() - padding);
+  return out;
+}
+
 std::string base64(std::string_view s) {
-  static constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string out;
   out.reserve((s.size() + 2) / 3 * 4);
   for (std::size_t i = 0; i < s.size(); i += 3) {

@@ -2,6 +2,7 @@
 // Text as the real programs print it (Rust's Display and Debug forms), and as we show it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,6 +31,8 @@ namespace vfsmend {
 [[nodiscard]] std::string spaced_hex(Bytes b);
 
 [[nodiscard]] std::string base64(std::string_view s);
+// Nothing where it is none: another letter, or not padded to a multiple of four.
+[[nodiscard]] std::optional<std::string> from_base64(std::string_view s);
 
 // For a terminal or a log: UTF-8 stays, control characters and invalid bytes become \n, \t, \x1b.
 // A tenant chooses file names; they must not reach the terminal as escape sequences.

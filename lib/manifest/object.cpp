@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include <fmt/format.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -162,6 +163,14 @@ std::int64_t file_clock() {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
   return now.tv_sec * kNsPerSecond + now.tv_nsec;
+}
+
+std::string utc_text(std::int64_t ns) {
+  const std::time_t seconds = ns / kNsPerSecond;
+  tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", utc.tm_year + 1900, utc.tm_mon + 1,
+                     utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
 }
 
 }  // namespace vfsmend

@@ -80,6 +80,9 @@ struct LookOptions {
 // Realtime clock, ns since 1970, of the coarse kind that file systems stamp with.
 [[nodiscard]] std::int64_t file_clock();
 
+// "2026-01-31T12:00:00Z", without the fraction.
+[[nodiscard]] std::string utc_text(std::int64_t ns);
+
 // Two changes closer to one another than this may bear the same ctime.
 inline constexpr std::int64_t kClockTick = 20'000'000;  // ns
 

@@ -157,6 +157,30 @@ void write_snapshot(JsonWriter& json, const Report& report) {
   json.end_object();
 }
 
+void write_repair(JsonWriter& json, const RepairSummary& repair) {
+  json.begin_object("repair");
+  json.member("applied", repair.applied);
+  json.member_or_null("journal", repair.journal);
+  json.member_or_null("kept", repair.kept);
+  json.begin_array("steps");
+  for (const RepairStep& step : repair.steps) {
+    json.begin_object();
+    json.member("device", step.device);
+    json.member("code", info(step.code).id);
+    json.member_id("inode", step.inode);
+    json.member_id("handle", step.handle);
+    json.member_or_null("path", step.path);
+    json.member_or_null("path_b64", is_utf8(step.path) ? std::string() : base64(step.path));
+    json.member("action", step.action);
+    json.member("safe", step.safe);
+    write_texts(json, "casualties", step.casualties);
+    json.end_object();
+  }
+  json.end_array();
+  write_texts(json, "left", repair.left);
+  json.end_object();
+}
+
 void write_counts(JsonWriter& json, const Report& report) {
   json.begin_object("counts");
   for (const auto& [code, count] : report.counts) json.member_count(code, count);
@@ -164,6 +188,7 @@ void write_counts(JsonWriter& json, const Report& report) {
 }
 
 void write_end(JsonWriter& json, const Report& report) {
+  if (report.repair) write_repair(json, *report.repair);
   write_texts(json, "assumptions", report.assumptions);
   json.begin_object("timing_us");
   json.member("decode", report.timing.decode);

@@ -161,6 +161,13 @@ template <typename F>
 void each_text(Report& report, F use) {
   use(report.reason);
   for (std::string& text : report.assumptions) use(text);
+  if (report.repair) {
+    for (std::string& text : report.repair->left) use(text);
+    for (RepairStep& step : report.repair->steps) {
+      use(step.action);
+      for (std::string& lost : step.casualties) use(lost);
+    }
+  }
   for (Finding& finding : report.findings) each_text(finding, use);
   for (DeviceReport& device : report.devices) {
     if (device.restore.error) use(*device.restore.error);
@@ -178,6 +185,11 @@ template <typename F>
 void each_path(Report& report, F use) {
   use(report.snapshot_path);
   if (report.manifest) use(report.manifest->path);
+  if (report.repair) {
+    use(report.repair->journal);
+    use(report.repair->kept);
+    for (RepairStep& step : report.repair->steps) use(step.path);
+  }
   for (Finding& finding : report.findings) use(finding.path);
   for (DeviceReport& device : report.devices) {
     use(device.shared_dir);

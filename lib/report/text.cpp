@@ -144,7 +144,36 @@ std::string restore_text(const DeviceReport& device, const TextStyle& style) {
   return out + elsewhere_text(device, style);
 }
 
+// Steps of one kind together: a lost tree is a thousand of them.
+std::string repair_text(const RepairSummary& repair, const TextStyle& style) {
+  constexpr std::size_t kShown = 8;
+  std::string out = "\n" + line(fmt::format("{} {}", counted(repair.steps.size(), "step"),
+                                            repair.applied ? "applied to the state" : "to be applied to the state"),
+                                0, style);
+  std::size_t shown = 0;
+  for (const RepairStep& step : repair.steps) {
+    if (++shown > kShown) continue;
+    std::string who = step.inode ? fmt::format("inode {}", *step.inode) : "";
+    if (!step.path.empty()) who += fmt::format(" ({})", printable(step.path));
+    if (step.handle) who += fmt::format("{}handle {}", who.empty() ? "" : ", ", *step.handle);
+    out += line(fmt::format("{} {}: {}{}", info(step.code).id, who, printable(step.action),
+                            step.safe ? "" : " (has casualties)"), 2, style);
+    for (const std::string& lost : step.casualties) out += line("lost: " + printable(lost), 4, style);
+  }
+  if (shown > kShown) out += line(fmt::format("and {} more", shown - kShown), 2, style);
+  for (std::size_t i = 0; i < std::min(kShown, repair.left.size()); ++i) {
+    out += line("left: " + printable(repair.left[i]), 2, style);
+  }
+  if (repair.left.size() > kShown) out += line(fmt::format("and {} more left", repair.left.size() - kShown), 2, style);
+  if (!repair.kept.empty()) out += line("original: " + printable(repair.kept), 2, style);
+  if (!repair.journal.empty()) out += line("to take it back: vfsmend undo " + printable(repair.journal), 2, style);
+  return out;
+}
+
 std::string next_step(const Report& report) {
+  if (report.repair && report.repair->applied && report.verdict == Verdict::kResume) {
+    return "resume the sandbox, then list the mount root in the guest: what it looked up before heals then";
+  }
   std::string code;
   for (const DeviceReport& device : report.devices) {
     if (device.verdict == report.verdict && !device.findings.empty() && code.empty()) {
@@ -193,6 +222,7 @@ std::string report_text(const Report& report, int exit_code, const TextStyle& st
     const bool assumed = !text.starts_with("not read: ");
     out += line((assumed ? "assumed: " : "") + printable(text), 0, style);
   }
+  if (report.repair) out += repair_text(*report.repair, style);
   return out + fmt::format("\nverdict: {} (exit {})\nnext: {}\n",
                            paint(name_of(report.verdict), paint_of(report.verdict), style),
                            exit_code, next_step(report));

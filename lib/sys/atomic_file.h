@@ -29,4 +29,9 @@ enum class FileMode {
 // A copy of the first `size` bytes of an open file, with mode 0600 and on disk, in the same way.
 [[nodiscard]] Result<void> copy_to_file(int from, std::uint64_t size, const std::string& file);
 
+// Renames `from` over `to`, in one directory, and has that on disk when it returns.
+[[nodiscard]] Result<void> move_file(const std::string& from, const std::string& to);
+// Removes a file, the same.
+[[nodiscard]] Result<void> remove_file(const std::string& file);
+
 }  // namespace vfsmend::sys

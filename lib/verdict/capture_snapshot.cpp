@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <ctime>
 #include <map>
 
 #include "base/text.h"
@@ -34,14 +33,6 @@ std::string_view words(TreeNote::Kind kind) {
     case TreeNote::Kind::kNotUtf8: return "its name is not UTF-8";
   }
   return "";
-}
-
-std::string utc_text(std::int64_t ns) {
-  const std::time_t seconds = ns / 1'000'000'000;
-  tm utc{};
-  ::gmtime_r(&seconds, &utc);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", utc.tm_year + 1900, utc.tm_mon + 1,
-                     utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
 }
 
 class SnapshotCapture {

@@ -86,7 +86,8 @@ Result<bool> find_record(sys::Calls& calls, const CheckRequest& request, const P
 }
 
 Result<void> check_devices(sys::Calls& calls, const CheckRequest& request,
-                           const Snapshot& snapshot, const Progress& progress, Report& report) {
+                           const Snapshot& snapshot, const Progress& progress,
+                           const JudgeDevice& judge, Report& report) {
   VFSMEND_TRY_ASSIGN(const auto shares, shares_of(request, snapshot));
   std::optional<FoundManifest> found;
   RecordOptions options;
@@ -122,7 +123,7 @@ Result<void> check_devices(sys::Calls& calls, const CheckRequest& request,
         report.assumptions.push_back(fmt::format("device {}: the manifest has no record of it", device.id));
       }
     }
-    add_device(check_device(std::move(input), progress), report);
+    add_device(judge(std::move(input), progress), report);
     for (const std::string& note : device.notes) {
       report.assumptions.push_back(fmt::format("device {}: {}", device.id, note));
     }
@@ -158,6 +159,11 @@ Report not_looked(const CheckRequest& request, std::optional<Code> code, std::st
 }
 
 Result<Report> check(sys::Calls& calls, const CheckRequest& request, const Progress& progress) {
+  return check_by(calls, request, progress, check_device);
+}
+
+Result<Report> check_by(sys::Calls& calls, const CheckRequest& request, const Progress& progress,
+                        const JudgeDevice& judge) {
   const auto start = std::chrono::steady_clock::now();
   if (std::string why = cannot_look(calls); !why.empty()) {
     return not_looked(request, std::nullopt, std::move(why));
@@ -170,7 +176,7 @@ Result<Report> check(sys::Calls& calls, const CheckRequest& request, const Progr
                                       report.container);
   if (snapshot) {
     report.container = snapshot->kind;
-    VFSMEND_TRY(check_devices(calls, request, *snapshot, progress, report));
+    VFSMEND_TRY(check_devices(calls, request, *snapshot, progress, judge, report));
     // In another mount namespace the snapshot's paths mean nothing any more.
     const auto changed = request.mount_namespace_of == 0 ? changed_files(calls, snapshot->files)
                                                          : std::vector<std::string>();

@@ -2,6 +2,7 @@
 // One device of a snapshot against one destination: decode, look, predict, judge.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -39,5 +40,10 @@ struct DeviceOutcome {
 };
 
 [[nodiscard]] DeviceOutcome check_device(DeviceInput input, const Progress& progress);
+
+// A check that has another judge of each device: one that also makes a plan, for example.
+using JudgeDevice = std::function<DeviceOutcome(DeviceInput input, const Progress& progress)>;
+[[nodiscard]] Result<Report> check_by(sys::Calls& calls, const CheckRequest& request,
+                                      const Progress& progress, const JudgeDevice& judge);
 
 }  // namespace vfsmend

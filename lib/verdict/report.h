@@ -65,6 +65,27 @@ struct ManifestInfo {
   std::string time;  // of the capture, "2026-01-31T12:00:00Z"
 };
 
+// A step of a repair, as a report tells it.
+struct RepairStep {
+  std::string device;
+  Code code{};
+  std::optional<NodeId> inode;
+  std::optional<HandleId> handle;
+  std::string path;
+  std::string action;
+  bool safe = false;
+  std::vector<std::string> casualties;
+};
+
+// What vfsmend repair would do, or did.
+struct RepairSummary {
+  bool applied = false;
+  std::string journal;  // for undo; empty where nothing was changed
+  std::string kept;     // the original
+  std::vector<RepairStep> steps;
+  std::vector<std::string> left;  // what waits for consent, or for something on the host
+};
+
 struct DeviceReport {
   std::string id;
   std::optional<std::string> tag;
@@ -102,6 +123,7 @@ struct Report {
   std::map<std::string, std::uint64_t> counts;  // by code, whole even where findings were cut
   std::vector<DeviceReport> devices;
   std::vector<std::string> assumptions;
+  std::optional<RepairSummary> repair;  // only of a repair
   Timing timing;
 };
 

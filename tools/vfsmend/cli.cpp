@@ -54,6 +54,8 @@ Result<int> run(const CommandSpec& command, std::span<const std::string> words, 
     case kInspectCommand: return cmd_inspect(parsed, io);
     case kRehearseCommand: return cmd_rehearse(parsed, io);
     case kCaptureCommand: return cmd_capture(parsed, io);
+    case kRepairCommand: return cmd_repair(parsed, io);
+    case kUndoCommand: return cmd_undo(parsed, io);
     case kExplainCommand: return cmd_explain(parsed, io);
   }
   return exit_status::kUsage;

@@ -38,6 +38,19 @@ unsigned columns_of(int fd) {
   return ::ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
+std::optional<std::string> ask_terminal(std::string_view question) {
+  if (!write_all(STDOUT_FILENO, question)) return std::nullopt;
+  std::string line;
+  char c = 0;
+  for (;;) {
+    const ssize_t n = ::read(STDIN_FILENO, &c, 1);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return line.empty() ? std::nullopt : std::optional(line);
+    if (c == '\n') return line;
+    line += c;
+  }
+}
+
 bool is_set(const Io& io, const char* name) {
   const std::optional<std::string> value = io.env(name);
   return value && !value->empty();
@@ -57,6 +70,7 @@ Io process_io() {
     return value;
   };
   io.out_is_terminal = ::isatty(STDOUT_FILENO) == 1;
+  if (io.out_is_terminal && ::isatty(STDIN_FILENO) == 1) io.ask = ask_terminal;
   io.terminal_columns = io.out_is_terminal ? columns_of(STDOUT_FILENO) : 0;
   io.calls = &sys::kernel();
   return io;

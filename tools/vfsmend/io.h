@@ -15,6 +15,7 @@ namespace vfsmend {
 // Exclusive, no bit mask: a hook reads the exit code before the report.
 namespace exit_status {
 inline constexpr int kGood = 0;         // resume, or a command that did what it was asked
+inline constexpr int kRepaired = 1;     // it was repaired, and resumes now
 inline constexpr int kOperational = 8;  // indeterminate, or we could not do our work
 inline constexpr int kUsage = 16;
 inline constexpr int kCancelled = 32;
@@ -24,6 +25,8 @@ struct Io {
   std::function<Result<void>(std::string_view)> out;
   std::function<void(std::string_view)> err;
   std::function<std::optional<std::string>(const char*)> env;
+  // Asks the person at the terminal, and gives the line that is typed. Empty: there is no terminal.
+  std::function<std::optional<std::string>(std::string_view question)> ask;
   bool out_is_terminal = false;
   unsigned terminal_columns = 0;  // 0 where it is not known
   sys::Calls* calls = nullptr;

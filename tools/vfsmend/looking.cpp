@@ -11,23 +11,30 @@
 namespace vfsmend {
 namespace {
 
-// "<exit> <bytes of out>\n<out><err>"
+// "<exit> <bytes of out> <bytes of data>\n<out><data><err>"
 std::string pack(const Rendered& rendered) {
-  return fmt::format("{} {}\n", rendered.exit, rendered.out.size()) + rendered.out + rendered.err;
+  return fmt::format("{} {} {}\n", rendered.exit, rendered.out.size(), rendered.data.size()) +
+         rendered.out + rendered.data + rendered.err;
 }
 
 std::optional<Rendered> unpack(std::string_view bytes) {
   Rendered rendered;
   std::size_t size = 0;
+  std::size_t data_size = 0;
   const char* const end = bytes.data() + bytes.size();
-  const auto [after_exit, bad_exit] = std::from_chars(bytes.data(), end, rendered.exit);
-  if (bad_exit != std::errc() || after_exit == end) return std::nullopt;
-  const auto [after_size, bad_size] = std::from_chars(after_exit + 1, end, size);
-  if (bad_size != std::errc() || after_size == end) return std::nullopt;
-  const std::string_view rest(after_size + 1, static_cast<std::size_t>(end - after_size - 1));
-  if (rest.size() < size) return std::nullopt;
+  const char* at = bytes.data();
+  // Each number is followed by one byte that is none of it.
+  const auto number = [&](auto& value) {
+    const auto [after, bad] = std::from_chars(at, end, value);
+    at = after + 1;
+    return bad == std::errc() && after != end;
+  };
+  if (!number(rendered.exit) || !number(size) || !number(data_size)) return std::nullopt;
+  const std::string_view rest(at, static_cast<std::size_t>(end - at));
+  if (rest.size() < size || rest.size() - size < data_size) return std::nullopt;
   rendered.out = rest.substr(0, size);
-  rendered.err = rest.substr(size);
+  rendered.data = rest.substr(size, data_size);
+  rendered.err = rest.substr(size + data_size);
   return rendered;
 }
 

@@ -40,18 +40,35 @@ constexpr std::array kCommands = {
                 "they were saved. Looks at no shared directory and writes nothing.\n\n"
                 "Exit status: 0 all is shown, 8 something could not be read, 16 wrong usage, "
                 "32 cancelled."},
+    CommandSpec{kRepairCommand, "repair", "SNAPSHOT",
+                "mend the state in a snapshot, so that it resumes",
+                "Makes a check, and of its findings a plan: steps that change the state in SNAPSHOT and "
+                "no file of the share. -n shows the plan, -p applies the steps that lose nothing the "
+                "guest holds, -y applies all; on a terminal, without any of these, it asks. The original "
+                "stays beside the new file, a journal says how to take it back (vfsmend undo), and a "
+                "check afterwards decides.\n\n"
+                "Exit status: 0 nothing had to be done, 1 repaired and resumes now, 4 a repair was not "
+                "applied, else that of check; 8 also where another repair is at work or the snapshot is "
+                "open elsewhere."},
+    CommandSpec{kUndoCommand, "undo", "JOURNAL", "take a repair back",
+                "Puts the original back that the repair kept, byte for byte, with its mode, owner, "
+                "attributes and times. Refused where the file is not as the repair left it.\n\n"
+                "Exit status: 0 done, 8 not done, 16 wrong usage, 32 cancelled."},
     CommandSpec{kExplainCommand, "explain", "[CODE..]", "what a code of a report means",
                 "Prints what happened, what the guest sees and what to do, for each CODE. "
                 "Without one: a list of all codes."},
 };
 
-constexpr unsigned kLooking = kCheckCommand | kInspectCommand | kRehearseCommand;
-constexpr unsigned kBounded = kLooking | kCaptureCommand;
-constexpr unsigned kJudging = kCheckCommand | kRehearseCommand;
+constexpr unsigned kMending = kCheckCommand | kRepairCommand;
+constexpr unsigned kLooking = kMending | kInspectCommand | kRehearseCommand;
+constexpr unsigned kReading = kLooking | kCaptureCommand;
+constexpr unsigned kBounded = kReading | kUndoCommand;
+constexpr unsigned kJudging = kMending | kRehearseCommand;
 constexpr unsigned kSharing = kJudging | kCaptureCommand;
 constexpr unsigned kAll = kBounded | kExplainCommand;
 constexpr std::string_view kShares = "What to look at";
 constexpr std::string_view kCompare = "What was captured";
+constexpr std::string_view kApply = "What to do";
 constexpr std::string_view kRecord = "What to record";
 constexpr std::string_view kWho = "Who restores";
 constexpr std::string_view kDaemon = "How virtiofsd is started there (its own switches)";
@@ -63,7 +80,7 @@ constexpr std::array kOptions = {
                "the directory that the only device of the snapshot shares"},
     OptionSpec{"share", Takes::kMany, "ID=DIR", kSharing, kShares,
                "the directory that device ID shares; once for each device"},
-    OptionSpec{"mount-ns", Takes::kOne, "PID", kCheckCommand | kCaptureCommand, kShares,
+    OptionSpec{"mount-ns", Takes::kOne, "PID", kMending | kCaptureCommand, kShares,
                "look at shared directories in the mount namespace of process PID"},
 
     OptionSpec{"manifest", Takes::kOne, "FILE", kJudging, kCompare,
@@ -106,21 +123,31 @@ constexpr std::array kOptions = {
     OptionSpec{"parent-id", Takes::kOne, "ID", kCaptureCommand, kRecord,
                "your name of the snapshot that this one was made from"},
 
+    OptionSpec{"dry-run", Takes::kNothing, "", kRepairCommand | kUndoCommand, kApply,
+               "show what would be done, and change nothing", 'n'},
+    OptionSpec{"safe", Takes::kNothing, "", kRepairCommand, kApply,
+               "apply the steps that lose nothing the guest holds", 'p'},
+    OptionSpec{"yes", Takes::kNothing, "", kRepairCommand, kApply,
+               "apply all steps, those with casualties too", 'y'},
+    OptionSpec{"force", Takes::kNothing, "", kRepairCommand | kUndoCommand, kApply,
+               "repair: though another process has the snapshot open; undo: though the file is not as "
+               "the repair left it", 'f'},
+
     OptionSpec{"virtiofsd", Takes::kOne, "PROGRAM", kRehearseCommand, kWho,
                "path of the virtiofsd to ask; its version is what it says itself"},
     OptionSpec{"read-only-bind", Takes::kNothing, "", kRehearseCommand, kWho,
                "bind the share read-only for it: handles for writing fail then"},
-    OptionSpec{"profile", Takes::kOne, "NAME", kCheckCommand | kCaptureCommand, kWho,
+    OptionSpec{"profile", Takes::kOne, "NAME", kMending | kCaptureCommand, kWho,
                "virtiofsd, cube-abort (CubeSandbox until June 2026), cube-guest-error (since "
                "then) or cube-remap (since September 2026); default: from the snapshot, the "
                "strictest that fits"},
     OptionSpec{"on-error", Takes::kOne, "POLICY", kJudging, kWho,
                "abort or guest-error, as virtiofsd's --migration-on-error; default abort"},
-    OptionSpec{"dialect", Takes::kOne, "NAME", kBounded, kWho,
+    OptionSpec{"dialect", Takes::kOne, "NAME", kReading, kWho,
                "of the state: auto, v1, v2 or cube-v1; default auto"},
-    OptionSpec{"virtiofsd-version", Takes::kOne, "X.Y.Z", kCheckCommand | kCaptureCommand, kWho,
+    OptionSpec{"virtiofsd-version", Takes::kOne, "X.Y.Z", kMending | kCaptureCommand, kWho,
                "version of the virtiofsd that restores; default 1.13.2"},
-    OptionSpec{"daemon-uid", Takes::kOne, "UID[:GID]", kCheckCommand, kWho,
+    OptionSpec{"daemon-uid", Takes::kOne, "UID[:GID]", kMending, kWho,
                "user that it runs as; default 0"},
     OptionSpec{"daemon-args", Takes::kOne, "ARGS", kSharing, kWho,
                "its command line as it runs, in one word; split as a shell does, and nothing "
@@ -150,11 +177,11 @@ constexpr std::array kOptions = {
     OptionSpec{"readonly", Takes::kNothing, "", kJudging, kDaemon,
                "the guest cannot change anything"},
 
-    OptionSpec{"allowed-dir", Takes::kMany, "DIR", kCheckCommand, kCube,
+    OptionSpec{"allowed-dir", Takes::kMany, "DIR", kMending, kCube,
                "an entry of allowed_dirs; once for each"},
-    OptionSpec{"remap-filter", Takes::kNothing, "", kCheckCommand, kCube,
+    OptionSpec{"remap-filter", Takes::kNothing, "", kMending, kCube,
                "absolute names are looked for in allowed_dirs by their last part"},
-    OptionSpec{"overlay", Takes::kOne, "FILE", kCheckCommand | kInspectCommand | kCaptureCommand, kCube,
+    OptionSpec{"overlay", Takes::kOne, "FILE", kMending | kInspectCommand | kCaptureCommand, kCube,
                "the cube.virtiofs annotation of the resume: a JSON array of {id, "
                "backendfs_config}"},
 

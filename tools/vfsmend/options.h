@@ -19,6 +19,8 @@ enum CommandBit : unsigned {
   kExplainCommand = 4,
   kRehearseCommand = 8,
   kCaptureCommand = 16,
+  kRepairCommand = 32,
+  kUndoCommand = 64,
 };
 
 struct CommandSpec {

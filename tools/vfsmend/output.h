@@ -14,6 +14,7 @@ struct Rendered {
   int exit = exit_status::kGood;
   std::string out;  // the document; empty where there is none
   std::string err;  // messages, whole lines
+  std::string data{};  // for the caller of the worker; not printed
 };
 
 // "vfsmend: [trace] text\n", with nothing in it that a terminal would obey.

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "repair/apply.h"
+
+#include <fmt/format.h>
+#include <linux/openat2.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/text.h"
+#include "manifest/capture.h"
+#include "repair/journal.h"
+#include "snapshot/open.h"
+#include "snapshot/splice.h"
+#include "sys/atomic_file.h"
+#include "sys/fd_path.h"
+#include "sys/folder_lock.h"
+#include "sys/read_file.h"
+
+namespace vfsmend {
+namespace {
+
+std::pair<std::string, std::string> parted(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
+}
+
+// A check may enter another mount namespace, where the snapshot's path means nothing.
+class OwnNamespace {
+ public:
+  OwnNamespace(sys::Calls& calls, bool will_leave) : calls_(calls) {
+    open_how how{};
+    how.flags = O_RDONLY | O_CLOEXEC;
+    if (will_leave) own_ = sys::UniqueFd(calls.openat2(AT_FDCWD, "/proc/self/ns/mnt", how));
+  }
+  [[nodiscard]] int come_back() const { return own_.valid() ? calls_.enter_mount_namespace(own_.get()) : 0; }
+
+ private:
+  sys::Calls& calls_;
+  sys::UniqueFd own_;
+};
+
+class Repair {
+ public:
+  Repair(sys::Calls& calls, const RepairRequest& request, const Progress& progress)
+      : calls_(calls), request_(request), progress_(progress) {}
+
+  Result<RepairResult> run() {
+    const Result<sys::UniqueFd> lock = lock_snapshot();
+    if (!lock) return unable(lock.error().text);
+    VFSMEND_TRY_ASSIGN(out_.plan, in_own_namespace<RepairPlan>([&] {
+      return plan_repair(calls_, request_.check, request_.consent, progress_);
+    }));
+    if (!out_.plan.has_steps()) {
+      out_.after = out_.plan.before;
+      return std::move(out_);
+    }
+    if (const Result<void> changed = change(); !changed) return unable(changed.error().text);
+    out_.changed = true;
+    VFSMEND_TRY_ASSIGN(out_.after, in_own_namespace<Report>(
+                                       [&] { return check(calls_, request_.check, progress_); }));
+    return std::move(out_);
+  }
+
+ private:
+  template <typename T, typename F>
+  Result<T> in_own_namespace(F work) {
+    const OwnNamespace own(calls_, request_.check.mount_namespace_of != 0);
+    Result<T> result = work();
+    if (const int err = own.come_back(); err < 0) return fail_errno(-err, "the mount namespace");
+    return result;
+  }
+
+  RepairResult unable(std::string reason) {
+    out_.reason = std::move(reason);
+    out_.after = out_.plan.before;
+    return std::move(out_);
+  }
+
+  Result<sys::UniqueFd> lock_snapshot() {
+    const std::string& path = request_.check.snapshot_path;
+    const auto found = sys::locate(calls_, AT_FDCWD, path);
+    if (found && S_ISDIR(found->mode)) return sys::lock_folder(calls_, path);
+    const std::size_t slash = path.rfind('/');
+    return sys::lock_folder(calls_, slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash));
+  }
+
+  Result<void> change() {
+    std::optional<ContainerKind> kind;
+    VFSMEND_TRY_ASSIGN(const Snapshot snapshot,
+                       open_snapshot(calls_, request_.check.snapshot_path,
+                                     {request_.check.overlay_file}, kind));
+    VFSMEND_TRY_ASSIGN(const auto replacements, replacements_in(snapshot));
+    VFSMEND_TRY_ASSIGN(const SplicedFile spliced, splice(calls_, snapshot, replacements));
+    VFSMEND_TRY(nobody_has_open(spliced.path));
+    VFSMEND_TRY_ASSIGN(const std::string file, real_path(spliced.path));
+    VFSMEND_TRY(name_files(file));
+    VFSMEND_TRY(write_journal(file, spliced.original.stamp.size));
+    const auto [folder, kept_name] = parted(out_.kept);
+    const auto written = write_spliced(calls_, spliced, kept_name);
+    if (written) return {};
+    // Nothing was changed: then there is nothing to undo.
+    static_cast<void>(sys::remove_file(out_.journal));
+    out_.journal.clear();
+    out_.kept.clear();
+    return tl::make_unexpected(written.error());
+  }
+
+  // The precondition of a plan: what the snapshot holds is still what the steps are for.
+  Result<std::vector<Replacement>> replacements_in(const Snapshot& snapshot) const {
+    std::vector<Replacement> out;
+    for (const DevicePlan& plan : out_.plan.devices) {
+      if (plan.steps.empty()) continue;
+      const auto device = std::ranges::find(snapshot.devices, plan.device, &SnapshotDevice::id);
+      if (device == snapshot.devices.end() || device->state != plan.before) {
+        return fail(ErrorCode::kSystem, fmt::format("{}: the state of device {} changed while the repair "
+                                                    "was planned", printable(snapshot.path), plan.device));
+      }
+      out.push_back({plan.device, plan.after});
+    }
+    return out;
+  }
+
+  Result<void> nobody_has_open(const std::string& file) const {
+    if (request_.force) return {};
+    const std::vector<sys::Holder> holders = sys::who_has_open(calls_, file);
+    if (holders.empty()) return {};
+    return fail(ErrorCode::kSystem,
+                fmt::format("{} is open in process {} ({}): end it first, or say --force", printable(file),
+                            holders[0].pid, holders[0].name));
+  }
+
+  // Links in the way are resolved now: the journal has to lead to the same file later.
+  Result<std::string> real_path(const std::string& path) const {
+    VFSMEND_TRY_ASSIGN(const sys::Located located, sys::locate(calls_, AT_FDCWD, path));
+    auto real = sys::path_of_fd(calls_, located.fd.get());
+    if (!real) return fail(ErrorCode::kSystem, fmt::format("{}: its path cannot be told", printable(path)));
+    return *std::move(real);
+  }
+
+  // Repairs that came before have left theirs: nothing of them is overwritten.
+  Result<void> name_files(const std::string& file) {
+    constexpr int kMost = 1000;
+    for (int i = 1; i <= kMost; ++i) {
+      const std::string number = i == 1 ? "" : fmt::format("-{}", i);
+      out_.kept = fmt::format("{}.vfsmend-original{}", file, number);
+      out_.journal = fmt::format("{}.vfsmend-journal{}", file, number);
+      const auto taken = [&](const std::string& name) {
+        return sys::locate(calls_, AT_FDCWD, name).has_value();
+      };
+      if (!taken(out_.kept) && !taken(out_.journal)) return {};
+    }
+    return fail(ErrorCode::kSystem, fmt::format("{}: {} originals of repairs lie beside it", printable(file), kMost));
+  }
+
+  Result<void> write_journal(const std::string& file, std::uint64_t size) const {
+    VFSMEND_TRY_ASSIGN(const std::string snapshot, real_path(request_.check.snapshot_path));
+    Journal journal{snapshot, file, out_.kept, size, {}};
+    for (const DevicePlan& plan : out_.plan.devices) {
+      if (plan.steps.empty()) continue;
+      journal.states.push_back({plan.device, state_digest(plan.before), state_digest(plan.after)});
+    }
+    return sys::replace_file(out_.journal, journal_text(journal, out_.plan, utc_text(file_clock())),
+                             sys::FileMode::kPrivate);
+  }
+
+  sys::Calls& calls_;
+  const RepairRequest& request_;
+  const Progress& progress_;
+  RepairResult out_;
+};
+
+}  // namespace
+
+Result<RepairResult> repair_snapshot(sys::Calls& calls, const RepairRequest& request,
+                                     const Progress& progress) {
+  return Repair(calls, request, progress).run();
+}
+
+}  // namespace vfsmend

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a repair is about to do, on disk before it does it, and enough to take it back.
+//
+//   {"schema":"vfsmend.journal/1","tool":..,"time":..,"snapshot":..,"file":..,"kept":..,
+//    "size_before":n,"size_after":n,
+//    "states":[{"device":..,"before":xxh3,"after":xxh3}],
+//    "steps":[{"device":..,"code":..,"inode":..,"handle":..,"path":..,"action":..,"casualties":[..]}]}
+//
+// One JSON document. It is written whole (sys/atomic_file) before the first change, and never changed:
+// whether the repair came to its end is told by the states that the file holds.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "repair/plan.h"
+#include "sys/calls.h"
+
+namespace vfsmend {
+
+struct JournalState {
+  std::string device;
+  std::string before;  // state_digest()
+  std::string after;
+};
+
+struct Journal {
+  std::string snapshot;  // as it was given to the repair
+  std::string file;      // absolute: what is replaced
+  std::string kept;      // absolute: the original, where it is kept
+  std::uint64_t size_before = 0;  // bytes of the file
+  std::vector<JournalState> states;
+};
+
+// With the steps of the plan, for people.
+[[nodiscard]] std::string journal_text(const Journal& journal, const RepairPlan& plan,
+                                       std::string_view time);
+
+// kFormat names the place; kSystem. At most 64 MiB.
+[[nodiscard]] Result<Journal> read_journal(sys::Calls& calls, const std::string& path);
+
+}  // namespace vfsmend

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "repair/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <unordered_set>
+
+#include "repair/state_edit.h"
+#include "verdict/device_check.h"
+
+namespace vfsmend {
+namespace {
+
+// What one round of steps uncovers, the next mends: a parent that was found again shows its children.
+constexpr int kMostRounds = 16;
+
+bool apply(const Finding& finding, StateEdit& edit) {
+  const Remedy& remedy = *finding.repair;
+  switch (remedy.mend) {
+    case Mend::kNone: return false;
+    case Mend::kWriteRoot: return edit.write_root();
+    case Mend::kDropLost: return edit.drop_lost();
+    case Mend::kDropInode: return false;  // all of them at once: drop()
+    case Mend::kDropHandle: return finding.handle && edit.drop_handles(*finding.handle);
+    case Mend::kCorrectCount: return finding.inode && edit.correct_count(*finding.inode);
+    case Mend::kRaiseNextIds: return edit.raise_next_ids();
+    case Mend::kRewritePath: return finding.inode && edit.rewrite_path(*finding.inode, remedy.to);
+    case Mend::kStripHandles: return edit.strip_handles();
+    case Mend::kChangeFlags: return finding.handle && edit.change_flags(*finding.handle, remedy.flags);
+    case Mend::kCutTrailing: return true;  // whatever is encoded has none
+  }
+  return false;
+}
+
+StateStep step_of(const Finding& finding) {
+  const Remedy& remedy = *finding.repair;
+  return {finding.code, remedy.mend, finding.inode,  finding.handle,
+          finding.path, remedy.action, remedy.safe, remedy.casualties};
+}
+
+// "inode 7 (d/f): drop the inode from the state"
+std::string told(const Finding& finding) {
+  std::string who;
+  if (finding.inode) who = fmt::format("inode {}", *finding.inode);
+  if (!finding.path.empty()) who += fmt::format("{}{}", who.empty() ? "" : " at ", finding.path);
+  return fmt::format("{} {}: {}", info(finding.code).id, who,
+                     finding.repair ? finding.repair->action : finding.message);
+}
+
+class DevicePlanner {
+ public:
+  DevicePlanner(const DeviceInput& input, Consent consent, const Progress& progress)
+      : in_(input), consent_(consent), progress_(progress) {}
+
+  DevicePlan run() {
+    plan_.device = in_.device.id;
+    plan_.before = *in_.device.state;
+    plan_.after = plan_.before;
+    for (int round = 0; round < kMostRounds; ++round) {
+      const DeviceOutcome outcome = judge();
+      plan_.verdict = outcome.report.verdict;
+      if (plan_.verdict != Verdict::kRepair || !mend(outcome.report)) {
+        note_left(outcome.report);
+        break;
+      }
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  DeviceOutcome judge() {
+    device_ = in_.device;
+    device_.state = plan_.after;
+    DeviceInput input{in_.calls, device_, in_.container, in_.destination};
+    input.reader_known = in_.reader_known;
+    input.recorded = in_.recorded;
+    input.options = in_.options;
+    input.max_findings = std::numeric_limits<std::size_t>::max();
+    return check_device(std::move(input), progress_);
+  }
+
+  [[nodiscard]] bool allowed(const Finding& finding) const {
+    if (finding.verdict != Verdict::kRepair || !finding.repair) return false;
+    if (finding.repair->mend == Mend::kNone) return false;
+    return finding.repair->safe || consent_ == Consent::kAll;
+  }
+
+  // One round; false where nothing could be changed.
+  bool mend(const DeviceReport& report) {
+    auto decoded = decode(plan_.after, in_.destination.reader);
+    if (!decoded) return false;
+    StateEdit edit(*std::move(decoded));
+    std::vector<const Finding*> todo;
+    for (const Finding& finding : report.findings) {
+      if (allowed(finding)) todo.push_back(&finding);
+    }
+    std::ranges::stable_sort(todo, {}, [](const Finding* f) { return f->repair->mend; });
+    bool changed = drop(todo, edit);
+    for (const Finding* finding : todo) {
+      if (!apply(*finding, edit)) continue;
+      plan_.steps.push_back(step_of(*finding));
+      changed = true;
+    }
+    if (!changed) return false;
+    ByteVector bytes = edit.bytes();
+    changed = bytes != plan_.after;
+    plan_.after = std::move(bytes);
+    return changed;
+  }
+
+  bool drop(const std::vector<const Finding*>& todo, StateEdit& edit) {
+    std::unordered_set<NodeId> ids;
+    for (const Finding* finding : todo) {
+      if (finding->repair->mend != Mend::kDropInode || !finding->inode) continue;
+      ids.insert(*finding->inode);
+      plan_.steps.push_back(step_of(*finding));
+    }
+    return edit.drop_inodes(ids);
+  }
+
+  void note_left(const DeviceReport& report) {
+    for (const Finding& finding : report.findings) {
+      if (finding.verdict == Verdict::kRepair && finding.repair) plan_.left.push_back(told(finding));
+    }
+  }
+
+  const DeviceInput& in_;
+  Consent consent_;
+  const Progress& progress_;
+  SnapshotDevice device_;
+  DevicePlan plan_;
+};
+
+}  // namespace
+
+bool RepairPlan::has_steps() const {
+  return std::ranges::any_of(devices, [](const DevicePlan& plan) { return !plan.steps.empty(); });
+}
+
+Result<RepairPlan> plan_repair(sys::Calls& calls, const CheckRequest& request, Consent consent,
+                               const Progress& progress) {
+  RepairPlan plan;
+  const auto judge = [&](DeviceInput input, const Progress& told_by) {
+    DeviceOutcome outcome = check_device(input, told_by);
+    const bool mendable = outcome.report.verdict == Verdict::kRepair && input.device.state;
+    if (mendable) {
+      DevicePlan device = DevicePlanner(input, consent, told_by).run();
+      if (!device.steps.empty() || !device.left.empty()) plan.devices.push_back(std::move(device));
+    }
+    return outcome;
+  };
+  VFSMEND_TRY_ASSIGN(plan.before, check_by(calls, request, progress, judge));
+  return plan;
+}
+
+}  // namespace vfsmend

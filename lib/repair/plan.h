@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What would mend a snapshot, as data: findings become steps on the state, the changed state is judged
+// anew, and so on until nothing is left that a step could mend. Nothing is written here.
+//
+// Only a device whose verdict is "repair" gets steps: what is to be rebuilt or cannot be looked at is
+// no better for a changed state, and what resumes is left alone.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "verdict/check.h"
+#include "verdict/codes.h"
+#include "verdict/report.h"
+
+namespace vfsmend {
+
+enum class Consent {
+  kSafe,  // only what loses nothing that the guest holds
+  kAll,   // what has casualties too
+};
+
+struct StateStep {
+  Code code{};  // of the finding that it mends
+  Mend mend = Mend::kNone;
+  std::optional<NodeId> inode;
+  std::optional<HandleId> handle;
+  std::string path;    // below the share
+  std::string action;  // for a person
+  bool safe = false;
+  std::vector<std::string> casualties;
+};
+
+struct DevicePlan {
+  std::string device;
+  std::vector<StateStep> steps;  // in their order
+  ByteVector before;             // the state that the steps are for: their precondition
+  ByteVector after;
+  Verdict verdict = Verdict::kResume;  // of the device after the steps
+  // Steps that wait for consent, or for something to be done on the host: what a person has to know.
+  std::vector<std::string> left;
+};
+
+struct RepairPlan {
+  Report before;  // the check
+  std::vector<DevicePlan> devices;  // those with steps, or with something left
+
+  [[nodiscard]] bool has_steps() const;
+};
+
+// kUsage as check().
+[[nodiscard]] Result<RepairPlan> plan_repair(sys::Calls& calls, const CheckRequest& request,
+                                             Consent consent, const Progress& progress);
+
+}  // namespace vfsmend

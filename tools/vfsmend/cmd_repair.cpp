@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// `vfsmend repair`: a worker plans; where a person has to be asked this process asks; a worker applies.
+#include <fmt/format.h>
+
+#include "report/json.h"
+#include "report/redact.h"
+#include "report/text.h"
+#include "repair/apply.h"
+#include "vfsmend/commands.h"
+#include "vfsmend/looking.h"
+#include "vfsmend/settings.h"
+
+namespace vfsmend {
+namespace {
+
+RepairSummary summary_of(const RepairPlan& plan) {
+  RepairSummary out;
+  for (const DevicePlan& device : plan.devices) {
+    for (const StateStep& step : device.steps) {
+      out.steps.push_back({device.device, step.code, step.inode, step.handle, step.path, step.action,
+                           step.safe, step.casualties});
+    }
+    out.left.insert(out.left.end(), device.left.begin(), device.left.end());
+  }
+  return out;
+}
+
+class RepairRun {
+ public:
+  RepairRun(const CheckSettings& settings, bool force, const Io& io)
+      : settings_(settings), force_(force), io_(io) {
+    const bool to_file = !settings.output.file.empty();
+    style_ = {text_width(io, to_file), use_color(io, settings.output.color, to_file)};
+  }
+
+  // With "<safe steps> <others>" as data.
+  Rendered plan(const Progress& progress) const {
+    Result<RepairPlan> plan = plan_repair(*io_.calls, settings_.request, Consent::kAll, progress);
+    if (!plan) return usage(plan.error());
+    Report report = std::move(plan->before);
+    plan->before = {};
+    report.repair = summary_of(*plan);
+    std::size_t safe = 0;
+    for (const RepairStep& step : report.repair->steps) safe += step.safe ? 1 : 0;
+    const std::size_t others = report.repair->steps.size() - safe;
+    const int exit = exit_code(report.verdict);
+    Rendered rendered = render(std::move(report), exit);
+    rendered.data = fmt::format("{} {}", safe, others);
+    return rendered;
+  }
+
+  Rendered apply(Consent consent, const Progress& progress) const {
+    const RepairRequest request{settings_.request, consent, force_};
+    Result<RepairResult> result = repair_snapshot(*io_.calls, request, progress);
+    if (!result) return usage(result.error());
+    if (!result->reason.empty()) {
+      return render(not_looked(settings_.request, std::nullopt, result->reason), exit_status::kOperational);
+    }
+    Report report = std::move(result->after);
+    report.repair = summary_of(result->plan);
+    report.repair->applied = result->changed;
+    report.repair->journal = result->journal;
+    report.repair->kept = result->kept;
+    const bool repaired = result->changed && report.verdict == Verdict::kResume;
+    const int exit = repaired ? exit_status::kRepaired : exit_code(report.verdict);
+    return render(std::move(report), exit);
+  }
+
+  Rendered unable(Unable why, const std::string& reason) const {
+    const auto code = why == Unable::kDeadline ? std::optional(Code::kE001) : std::nullopt;
+    const int exit = why == Unable::kCancelled ? exit_status::kCancelled : exit_status::kOperational;
+    return render(not_looked(settings_.request, code, reason), exit);
+  }
+
+  template <typename Work>
+  Rendered bounded(Work work) const {
+    return look_bounded(settings_.run, work,
+                        [this](Unable why, const std::string& reason) { return unable(why, reason); });
+  }
+
+ private:
+  Rendered usage(const Error& error) const {
+    return {exit_status::kUsage, "", message(settings_.run.trace_id, "repair: " + error.text)};
+  }
+
+  Rendered render(Report report, int exit) const {
+    if (settings_.output.redact_paths) redact_paths(report);
+    Rendered rendered;
+    rendered.exit = exit;
+    switch (settings_.output.format) {
+      case Format::kJson: rendered.out = report_json(report, exit); break;
+      case Format::kJsonLines: rendered.out = report_jsonl(report, exit); break;
+      case Format::kText: rendered.out = report_text(report, exit, style_); break;
+    }
+    return rendered;
+  }
+
+  const CheckSettings& settings_;
+  bool force_;
+  const Io& io_;
+  TextStyle style_;
+};
+
+bool agreed(const Io& io, const std::string& question) {
+  const std::optional<std::string> answer = io.ask(question + " [y/N] ");
+  return answer && (*answer == "y" || *answer == "Y" || *answer == "yes");
+}
+
+// A question a class; nothing where there is nothing to be done, or nothing may be.
+std::optional<Consent> ask(const Io& io, const std::string& counts) {
+  const bool safe = counts.substr(0, counts.find(' ')) != "0";
+  const bool others = counts.substr(counts.find(' ') + 1) != "0";
+  if (!safe && !others) return std::nullopt;
+  if (safe && !agreed(io, "apply the steps that lose nothing?")) return std::nullopt;
+  if (others && agreed(io, "apply those with casualties too?")) return Consent::kAll;
+  return safe ? std::optional(Consent::kSafe) : std::nullopt;
+}
+
+}  // namespace
+
+Result<int> cmd_repair(const Parsed& parsed, const Io& io) {
+  VFSMEND_TRY_ASSIGN(const CheckSettings settings, check_settings(parsed));
+  const int modes = (parsed.has("dry-run") ? 1 : 0) + (parsed.has("safe") ? 1 : 0) + (parsed.has("yes") ? 1 : 0);
+  if (modes > 1) return fail(ErrorCode::kUsage, "-n, -p and -y: one of them");
+  if (modes == 0 && !io.ask) {
+    return fail(ErrorCode::kUsage, "no terminal to ask: say -n (show), -p (what loses nothing) or -y (all)");
+  }
+  const std::string& trace = settings.run.trace_id;
+  for (const std::string& note : settings.run.notes) io.err(message(trace, note));
+  const RepairRun run(settings, parsed.has("force"), io);
+  std::optional<Consent> consent;
+  if (parsed.has("safe")) consent = Consent::kSafe;
+  if (parsed.has("yes")) consent = Consent::kAll;
+  if (!consent) {
+    const Rendered plan = run.bounded([&](const Progress& progress) { return run.plan(progress); });
+    const int status = deliver(plan, trace, settings.output.file, io);
+    if (modes == 0 && !plan.data.empty()) consent = ask(io, plan.data);
+    if (!consent) return status;
+  }
+  const Rendered done = run.bounded([&](const Progress& progress) { return run.apply(*consent, progress); });
+  return deliver(done, trace, settings.output.file, io);
+}
+
+}  // namespace vfsmend
