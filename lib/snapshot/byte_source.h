@@ -39,6 +39,20 @@ class FileSource final : public ByteSource {
   sys::RegularFile file_;
 };
 
+// The same, of a file that stays the caller's.
+class BorrowedSource final : public ByteSource {
+ public:
+  BorrowedSource(sys::Calls& calls, const sys::RegularFile& file) : calls_(calls), file_(file) {}
+  [[nodiscard]] std::uint64_t size() const override { return file_.stamp.size; }
+  [[nodiscard]] Result<void> read(std::uint64_t offset, std::span<std::uint8_t> out) override {
+    return sys::read_exactly(calls_, file_.fd.get(), out, offset);
+  }
+
+ private:
+  sys::Calls& calls_;
+  const sys::RegularFile& file_;
+};
+
 class MemorySource final : public ByteSource {
  public:
   explicit MemorySource(Bytes bytes) : bytes_(bytes) {}

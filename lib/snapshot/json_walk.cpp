@@ -65,7 +65,7 @@ class Walker {
   bool Uint(unsigned value) { return Uint64(value); }
   bool Int64(std::int64_t) { return scalar({.kind = JsonKind::kNumber}); }
   bool Uint64(std::uint64_t value) {
-    return scalar({.kind = JsonKind::kNumber, .whole = true, .number = value});
+    return scalar({.kind = JsonKind::kNumber, .whole = true, .number = value, .raw = digits(value)});
   }
   bool Double(double) { return scalar({.kind = JsonKind::kNumber}); }
   bool RawNumber(const char*, rapidjson::SizeType, bool) { return false; }  // not asked for
@@ -90,6 +90,14 @@ class Walker {
     if (!visitor_.refusal().empty()) return false;
     path_.next_element();
     return true;
+  }
+
+  // RapidJSON stands behind the number. JSON has no leading zeros and a sign would have made it
+  // another kind, so its value tells how long it is.
+  [[nodiscard]] RawSpan digits(std::uint64_t value) const {
+    if (std::is_same_v<Cursor, EscapedCursor>) return {};
+    const std::uint64_t end = stream_.Tell();
+    return {end - fmt::formatted_size("{}", value), end};
   }
 
   bool open(JsonKind kind) {

@@ -32,7 +32,9 @@ struct JsonScalar {
   std::uint64_t number = 0;
   std::string_view text{};    // of a string; valid during the call; empty where it is long
   bool is_long = false;
-  RawSpan raw{};              // of a string: its bytes in the file, without the quotes
+  // Bytes in the file: of a string, without its quotes; of a whole number, its digits (nothing where
+  // the number stands in an escaped text).
+  RawSpan raw{};
 };
 
 class JsonVisitor {

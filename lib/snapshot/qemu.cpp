@@ -117,12 +117,6 @@ class DeviceSearch {
   std::size_t misfits_ = 0;
 };
 
-// "0000:00:01.0/vhost-user-fs" -> "0000:00:01.0"
-std::string device_id(std::string_view idstr) {
-  const std::size_t slash = idstr.rfind('/');
-  return std::string(slash == 0 || slash == idstr.npos ? idstr : idstr.substr(0, slash));
-}
-
 Result<SnapshotDevice> to_device(ByteSource& source, const std::string& path,
                                  QemuSection& section) {
   SnapshotDevice out;
@@ -210,6 +204,11 @@ Result<std::vector<SnapshotDevice>> read_described(ByteSource& source, const std
 }
 
 }  // namespace
+
+std::string device_id(std::string_view idstr) {
+  const std::size_t slash = idstr.rfind('/');
+  return std::string(slash == 0 || slash == idstr.npos ? idstr : idstr.substr(0, slash));
+}
 
 bool is_qemu_stream(Bytes head) { return as_text(head).starts_with(kMagic); }
 

@@ -8,12 +8,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "snapshot/byte_source.h"
 #include "snapshot/container.h"
 
 namespace vfsmend {
+
+// "0000:00:01.0/vhost-user-fs" -> "0000:00:01.0"
+[[nodiscard]] std::string device_id(std::string_view idstr);
 
 // Whether a file that begins with `head` is one.
 [[nodiscard]] bool is_qemu_stream(Bytes head);

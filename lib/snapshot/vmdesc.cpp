@@ -32,7 +32,9 @@ void add(std::uint64_t& sum, std::uint64_t n) {
 
 class DescriptionVisitor final : public JsonVisitor {
  public:
-  explicit DescriptionVisitor(std::vector<DescribedDevice>& out) : out_(out) {}
+  // The JSON text begins at byte `begin` of the file.
+  DescriptionVisitor(std::uint64_t begin, std::vector<DescribedDevice>& out)
+      : begin_(begin), out_(out) {}
 
   Want begin(const JsonPath& path, JsonKind) override {
     if (path.is({"devices"})) out_.clear();
@@ -57,6 +59,8 @@ class DescriptionVisitor final : public JsonVisitor {
     if (path.size() == 5 && path.key(4) == "vmsd_name") subsection_.type = value.text;
     if (path.size() == 7 && path.key(4) == "fields" && path.key(6) == "size") {
       add(subsection_.size, value.number);
+      subsection_.sizes += value.whole ? 1 : 2;  // what is no whole number has no digits
+      subsection_.digits = {begin_ + value.raw.begin, begin_ + value.raw.end};
     }
   }
 
@@ -64,6 +68,8 @@ class DescriptionVisitor final : public JsonVisitor {
     if (path.is({"devices", kAnyIndex, "subsections", kAnyIndex}) &&
         subsection_.type == kBackendType) {
       device_.backend_size = subsection_.size;
+      device_.backend_digits.reset();
+      if (subsection_.sizes == 1) device_.backend_digits = subsection_.digits;
     }
     if (!path.is({"devices", kAnyIndex}) || type_ != kDeviceType) return;
     if (out_.size() == kMostDescribed) return refuse("is one device too many");
@@ -74,8 +80,11 @@ class DescriptionVisitor final : public JsonVisitor {
   struct Subsection {
     std::string type;
     std::uint64_t size = 0;
+    int sizes = 0;
+    RawSpan digits;  // of the last one
   };
 
+  std::uint64_t begin_;
   std::vector<DescribedDevice>& out_;
   DescribedDevice device_;
   std::string type_;
@@ -112,7 +121,7 @@ Result<std::optional<Vmdesc>> find_vmdesc(ByteSource& source, std::string& why_n
     const std::size_t mark = mark_in(tail);
     if (mark != std::string::npos) {
       Vmdesc out{begin + mark, {}};
-      DescriptionVisitor visitor(out.devices);
+      DescriptionVisitor visitor(out.text_begin(), out.devices);
       auto walked = walk_json(Bytes(tail).subspan(mark + kHeaderSize), visitor);
       if (walked) return std::optional(std::move(out));
       why_not = fmt::format("the vmdesc behind byte {} cannot be read: {}", out.begin + kHeaderSize,

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "snapshot/byte_source.h"
+#include "snapshot/json_text.h"
 
 namespace vfsmend {
 
@@ -24,11 +25,16 @@ struct DescribedDevice {
   std::uint64_t version = 0;
   std::uint64_t fields_size = 0;  // bytes between the section's header and its first subsection
   std::optional<std::uint64_t> backend_size;  // of the back-end's chunk list
+  // The digits of backend_size in the file. Nothing where it is not one number: the sum of several
+  // fields, none of which any QEMU has written.
+  std::optional<RawSpan> backend_digits;
 };
 
 struct Vmdesc {
-  std::uint64_t begin = 0;               // of the byte 06
+  std::uint64_t begin = 0;               // of the byte 06; the length follows it
   std::vector<DescribedDevice> devices;  // in the order of the stream
+  // Of the JSON text, which ends with the file.
+  [[nodiscard]] std::uint64_t text_begin() const { return begin + 5; }
 };
 
 // Nothing where the file does not end in a description that can be read; `why_not` says what is

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sys/splice_file.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/check.h"
+#include "base/text.h"
+#include "sys/draft_file.h"
+#include "sys/fd_path.h"
+#include "sys/xattrs.h"
+
+namespace vfsmend::sys {
+namespace {
+
+constexpr std::uint64_t kLargestCopy = std::uint64_t{1} << 30;    // of one copy_file_range
+constexpr std::uint64_t kLargestBuffer = std::uint64_t{1} << 20;  // where there is none
+
+constexpr const char* kAccessAcl = "system.posix_acl_access";
+
+// Where a file lies, held by its directory.
+struct Place {
+  UniqueFd directory;
+  std::string name;
+  std::string path;
+};
+
+// Writes a file from its begin to its end; what is skipped becomes a hole.
+class Writer {
+ public:
+  Writer(int from, int to) : from_(from), to_(to) {}
+
+  // Bytes begin .. end - 1 of the source.
+  Result<void> copy(std::uint64_t begin, std::uint64_t end) {
+    while (begin < end) {
+      const std::uint64_t data = std::min(seek(begin, SEEK_DATA, end), end);
+      at_ += data - begin;
+      const std::uint64_t hole = std::min(seek(data, SEEK_HOLE, end), end);
+      VFSMEND_TRY(copy_data(data, hole));
+      begin = hole;
+    }
+    return {};
+  }
+
+  Result<void> put(Bytes bytes) {
+    while (!bytes.empty()) {
+      const ssize_t n = ::pwrite(to_, bytes.data(), bytes.size(), static_cast<off_t>(at_));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return fail_errno(errno, "the new file cannot be written");
+      bytes = bytes.subspan(static_cast<std::size_t>(n));
+      at_ += static_cast<std::uint64_t>(n);
+    }
+    return {};
+  }
+
+  // With the hole that may be at the end.
+  Result<void> finish() {
+    if (::ftruncate(to_, static_cast<off_t>(at_)) == 0) return {};
+    return fail_errno(errno, "the new file cannot be given its size");
+  }
+
+ private:
+  // The next data or hole from `at` on; a file system that cannot tell has data everywhere.
+  [[nodiscard]] std::uint64_t seek(std::uint64_t at, int whence, std::uint64_t end) const {
+    const off_t found = ::lseek(from_, static_cast<off_t>(at), whence);
+    if (found >= 0) return static_cast<std::uint64_t>(found);
+    return whence == SEEK_HOLE || errno == ENXIO ? end : at;
+  }
+
+  Result<void> copy_data(std::uint64_t begin, std::uint64_t end) {
+    while (begin < end && shares_) {
+      auto from = static_cast<off_t>(begin);
+      auto to = static_cast<off_t>(at_);
+      const ssize_t n = ::copy_file_range(from_, &from, to_, &to,
+                                          std::min(end - begin, kLargestCopy), 0);
+      if (n < 0 && errno == EINTR) continue;
+      // Whatever it was, reading and writing will do it, or meet it too and name it.
+      shares_ = n > 0;
+      if (!shares_) break;
+      begin += static_cast<std::uint64_t>(n);
+      at_ += static_cast<std::uint64_t>(n);
+    }
+    return read_and_write(begin, end);
+  }
+
+  Result<void> read_and_write(std::uint64_t begin, std::uint64_t end) {
+    ByteVector buffer(std::min(end - begin, kLargestBuffer));
+    while (begin < end) {
+      const ssize_t n = ::pread(from_, buffer.data(), std::min<std::uint64_t>(buffer.size(), end - begin),
+                                static_cast<off_t>(begin));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return fail_errno(errno, fmt::format("cannot be read at byte {}", begin));
+      if (n == 0) {
+        return fail(ErrorCode::kFormat, fmt::format("byte {}: the file ends here; expected {} more "
+                                                    "bytes", begin, end - begin));
+      }
+      VFSMEND_TRY(put(Bytes(buffer).first(static_cast<std::size_t>(n))));
+      begin += static_cast<std::uint64_t>(n);
+    }
+    return {};
+  }
+
+  int from_;
+  int to_;
+  std::uint64_t at_ = 0;  // in the new file
+  bool shares_ = true;    // copy_file_range works here
+};
+
+Result<void> fill(const RegularFile& original, std::span<const Edit> edits, int to) {
+  Writer writer(original.fd.get(), to);
+  std::uint64_t at = 0;
+  for (const Edit& edit : edits) {
+    VFSMEND_CHECK(at <= edit.begin && edit.begin <= edit.end && edit.end <= original.stamp.size);
+    VFSMEND_TRY(writer.copy(at, edit.begin));
+    VFSMEND_TRY(writer.put(edit.bytes));
+    at = edit.end;
+  }
+  VFSMEND_TRY(writer.copy(at, original.stamp.size));
+  return writer.finish();
+}
+
+// Signatures of a content that is no longer this one; the kernel makes its own.
+bool is_of_the_content(const std::string& xattr) {
+  return xattr == "security.ima" || xattr == "security.evm";
+}
+
+// A label is what lets a confined VMM read its snapshot, and an ACL's mask stands in the mode's
+// place of the group: without the ACL the same mode would say something else.
+Result<void> copy_xattrs(Calls& calls, int from, int to) {
+  Xattrs all;
+  if (const int rc = read_xattrs(calls, from, "", all); rc < 0) {
+    return fail_errno(-rc, "its attributes cannot be read");
+  }
+  // The directory's default ACL, where it has one, was given to the new file as well.
+  if (::fremovexattr(to, kAccessAcl) != 0 && errno != ENODATA && errno != EOPNOTSUPP) {
+    return fail_errno(errno, "the new file cannot be freed of its directory's ACL");
+  }
+  for (const auto& [name, value] : all) {
+    if (is_of_the_content(name)) continue;
+    if (::fsetxattr(to, name.c_str(), value.data(), value.size(), 0) != 0) {
+      return fail_errno(errno, fmt::format("the new file cannot be given {}", printable(name)));
+    }
+  }
+  return {};
+}
+
+// Owner first: a change of it takes bits of the mode away. Ends with all of it on disk.
+Result<void> dress(Calls& calls, int from, int to) {
+  struct stat is {};
+  struct stat wanted {};
+  if (::fstat(from, &wanted) != 0 || ::fstat(to, &is) != 0) {
+    return fail_errno(errno, "cannot be looked at");
+  }
+  const bool same_owner = is.st_uid == wanted.st_uid && is.st_gid == wanted.st_gid;
+  if (!same_owner && ::fchown(to, wanted.st_uid, wanted.st_gid) != 0) {
+    return fail_errno(errno, "the new file cannot be given its owner");
+  }
+  VFSMEND_TRY(copy_xattrs(calls, from, to));
+  if (::fchmod(to, wanted.st_mode & 07777) != 0) {
+    return fail_errno(errno, "the new file cannot be given its mode");
+  }
+  if (::fsync(to) != 0) return fail_errno(errno, "the new file cannot be synced");
+  return {};
+}
+
+tl::unexpected<Error> changed() {
+  return tl::make_unexpected(Error{
+      ErrorCode::kSystem, EBUSY, "changed since it was read: is it still being written?"});
+}
+
+Result<Place> find_place(Calls& calls, const RegularFile& original) {
+  Place out;
+  const auto path = path_of_fd(calls, original.fd.get());
+  if (!path) return fail(ErrorCode::kSystem, "its path cannot be found out (/proc/self/fd)");
+  out.path = *path;
+  out.name = out.path.substr(out.path.rfind('/') + 1);
+  out.directory =
+      UniqueFd(::open(directory_of(out.path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!out.directory.valid()) return fail_errno(errno, "its directory cannot be opened");
+  return out;
+}
+
+// What lies there has to be the very object that was read, as it was.
+Result<void> check_unchanged(Calls& calls, const Place& place, const RegularFile& original) {
+  const auto there = locate(calls, place.directory.get(), place.name, RESOLVE_NO_SYMLINKS);
+  if (there && there->stamp == original.stamp) return {};
+  return changed();
+}
+
+// A second name for the original, and whether one was made: it is taken back where the rest fails.
+class Keeper {
+ public:
+  Keeper(const Place& place, std::string name) : place_(place), name_(std::move(name)) {}
+  Keeper(const Keeper&) = delete;
+  Keeper& operator=(const Keeper&) = delete;
+  ~Keeper() {
+    if (made_ && !wanted_) ::unlinkat(place_.directory.get(), name_.c_str(), 0);
+  }
+
+  Result<void> keep(Calls& calls, const RegularFile& original) {
+    const std::string link = fmt::format("/proc/self/fd/{}", original.fd.get());
+    const int dir = place_.directory.get();
+    if (::linkat(AT_FDCWD, link.c_str(), dir, name_.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      made_ = true;
+    } else if (errno == EEXIST) {
+      return fail(ErrorCode::kUsage, fmt::format("{} is there already", printable(name_)));
+    } else if (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS || errno == EMLINK) {
+      VFSMEND_TRY(copy(calls, original));
+    } else {
+      return fail_errno(errno, fmt::format("cannot be kept as {}", printable(name_)));
+    }
+    return sync_directory(dir, name_);
+  }
+
+  // It stays.
+  void settle() { wanted_ = true; }
+
+ private:
+  Result<void> copy(Calls& calls, const RegularFile& original) {
+    Draft draft(place_.directory.get(), name_);
+    if (draft.fd() < 0) return fail_errno(-draft.fd(), "its copy cannot be made");
+    VFSMEND_TRY(fill(original, {}, draft.fd()));
+    VFSMEND_TRY(dress(calls, original.fd.get(), draft.fd()));
+    VFSMEND_TRY(check_unchanged(calls, place_, original));
+    Result<void> named = draft.rename_to_new_file();
+    if (!named) return tl::make_unexpected(std::move(named).error().context(printable(name_)));
+    made_ = true;
+    return {};
+  }
+
+  const Place& place_;
+  std::string name_;
+  bool made_ = false;
+  bool wanted_ = false;
+};
+
+Result<ReplacedFile> replace(Calls& calls, const Place& place, const RegularFile& original,
+                             std::span<const Edit> edits, const std::string& kept_name) {
+  VFSMEND_TRY(check_unchanged(calls, place, original));  // before gigabytes are copied for nothing
+  Draft draft(place.directory.get(), place.name);
+  if (draft.fd() < 0) return fail_errno(-draft.fd(), "a new file beside it cannot be made");
+  VFSMEND_TRY(fill(original, edits, draft.fd()));
+  VFSMEND_TRY(dress(calls, original.fd.get(), draft.fd()));
+  VFSMEND_TRY(check_unchanged(calls, place, original));
+  Keeper keeper(place, kept_name);  // its link changes the ctime in the stamp: no check behind it
+  VFSMEND_TRY(keeper.keep(calls, original));
+  VFSMEND_TRY(draft.rename_to_file());
+  keeper.settle();
+  VFSMEND_TRY(sync_directory(place.directory.get(), place.name));
+  VFSMEND_TRY_ASSIGN(const FileStamp stamp, stamp_of(calls, draft.fd()));
+  return ReplacedFile{place.path, place.path.substr(0, place.path.rfind('/') + 1) + kept_name, stamp};
+}
+
+}  // namespace
+
+Result<ReplacedFile> splice_file(Calls& calls, const RegularFile& original,
+                                 std::span<const Edit> edits, const std::string& kept_name) {
+  if (kept_name.empty() || kept_name == "." || kept_name == ".." ||
+      kept_name.find('/') != std::string::npos) {
+    return fail(ErrorCode::kUsage,
+                fmt::format("'{}' is no name to keep the original under", printable(kept_name)));
+  }
+  VFSMEND_TRY_ASSIGN(const Place place, find_place(calls, original));
+  auto done = replace(calls, place, original, edits, kept_name);
+  if (!done) return tl::make_unexpected(std::move(done).error().context(printable(place.path)));
+  return done;
+}
+
+}  // namespace vfsmend::sys
