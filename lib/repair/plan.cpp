@@ -45,7 +45,8 @@ std::string told(const Finding& finding) {
   std::string who;
   if (finding.inode) who = fmt::format("inode {}", *finding.inode);
   if (!finding.path.empty()) who += fmt::format("{}{}", who.empty() ? "" : " at ", finding.path);
-  return fmt::format("{} {}: {}", info(finding.code).id, who,
+  if (!who.empty()) who.insert(0, " ");
+  return fmt::format("{}{}: {}", info(finding.code).id, who,
                      finding.repair ? finding.repair->action : finding.message);
 }
 
@@ -135,6 +136,10 @@ class DevicePlanner {
 
 }  // namespace
 
+DevicePlan plan_device(const DeviceInput& input, Consent consent, const Progress& progress) {
+  return DevicePlanner(input, consent, progress).run();
+}
+
 bool RepairPlan::has_steps() const {
   return std::ranges::any_of(devices, [](const DevicePlan& plan) { return !plan.steps.empty(); });
 }
@@ -146,7 +151,7 @@ Result<RepairPlan> plan_repair(sys::Calls& calls, const CheckRequest& request, C
     DeviceOutcome outcome = check_device(input, told_by);
     const bool mendable = outcome.report.verdict == Verdict::kRepair && input.device.state;
     if (mendable) {
-      DevicePlan device = DevicePlanner(input, consent, told_by).run();
+      DevicePlan device = plan_device(input, consent, told_by);
       if (!device.steps.empty() || !device.left.empty()) plan.devices.push_back(std::move(device));
     }
     return outcome;

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "verdict/check.h"
 #include "verdict/codes.h"
+#include "verdict/device_check.h"
 #include "verdict/report.h"
 
 namespace vfsmend {
@@ -49,6 +50,10 @@ struct RepairPlan {
 
   [[nodiscard]] bool has_steps() const;
 };
+
+// Of one device, whose state must be there. No steps where its verdict is not "repair".
+[[nodiscard]] DevicePlan plan_device(const DeviceInput& input, Consent consent,
+                                     const Progress& progress);
 
 // kUsage as check().
 [[nodiscard]] Result<RepairPlan> plan_repair(sys::Calls& calls, const CheckRequest& request,

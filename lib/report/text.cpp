@@ -156,7 +156,8 @@ std::string repair_text(const RepairSummary& repair, const TextStyle& style) {
     std::string who = step.inode ? fmt::format("inode {}", *step.inode) : "";
     if (!step.path.empty()) who += fmt::format(" ({})", printable(step.path));
     if (step.handle) who += fmt::format("{}handle {}", who.empty() ? "" : ", ", *step.handle);
-    out += line(fmt::format("{} {}: {}{}", info(step.code).id, who, printable(step.action),
+    if (!who.empty()) who.insert(0, " ");
+    out += line(fmt::format("{}{}: {}{}", info(step.code).id, who, printable(step.action),
                             step.safe ? "" : " (has casualties)"), 2, style);
     for (const std::string& lost : step.casualties) out += line("lost: " + printable(lost), 4, style);
   }
@@ -222,7 +223,8 @@ std::string report_text(const Report& report, int exit_code, const TextStyle& st
     const bool assumed = !text.starts_with("not read: ");
     out += line((assumed ? "assumed: " : "") + printable(text), 0, style);
   }
-  if (report.repair) out += repair_text(*report.repair, style);
+  const bool has_plan = report.repair && (!report.repair->steps.empty() || !report.repair->left.empty());
+  if (has_plan) out += repair_text(*report.repair, style);
   return out + fmt::format("\nverdict: {} (exit {})\nnext: {}\n",
                            paint(name_of(report.verdict), paint_of(report.verdict), style),
                            exit_code, next_step(report));

@@ -62,12 +62,12 @@ Result<void> replace_file(const std::string& file, std::string_view content, Fil
 
 Result<void> move_file(const std::string& from, const std::string& to) {
   if (::rename(from.c_str(), to.c_str()) != 0) return fail_errno(errno, printable(to));
-  return sync_directory(to);
+  return sync_directory(AT_FDCWD, to);
 }
 
 Result<void> remove_file(const std::string& file) {
   if (::unlink(file.c_str()) != 0) return fail_errno(errno, printable(file));
-  return sync_directory(file);
+  return sync_directory(AT_FDCWD, file);
 }
 
 Result<void> copy_to_file(int from, std::uint64_t size, const std::string& file) {

@@ -186,6 +186,33 @@ class Player {
                          loader->load(state, model.restore.outcome == Outcome::kHangs));
       note(at, on_error, model, seen);
     }
+    VFSMEND_TRY(judge_repair(at, state, abort, abort_));
+    return judge_repair(at, state, guest_error, guest_error_);
+  }
+
+  // What a repair makes of the state loads whenever it says so. Planned after the loads, which may
+  // have changed the tree.
+  Result<void> judge_repair(std::size_t at, const ByteVector& state, const Destination& destination,
+                            Loader& loader) {
+    const DevicePlan plan = repaired(state, destination);
+    const auto wrong = [&](std::string_view what) {
+      if (score_.disagreements.empty()) score_.first_bad_step = at;
+      score_.disagreements.push_back(
+          fmt::format("step {}, {}: repair: {}", at, name_of(destination.on_error), what));
+    };
+    if (plan.steps.empty() != (plan.after == state)) wrong("steps and changes do not go together");
+    if (plan.steps.empty()) return {};
+    ++score_.outcomes["planned"];
+    if (!repaired(plan.after, destination).steps.empty()) wrong("a second one finds more to do");
+    if (plan.verdict != Verdict::kResume) return {};
+    VFSMEND_TRY_ASSIGN(const Seen seen, loader.load(plan.after, false));
+    ++score_.outcomes["repaired"];
+    if (seen.end != Seen::End::kLoaded) {
+      wrong(seen.log.load_error.value_or(seen.log.other));
+    } else if (destination.on_error == OnError::kAbort &&
+               (!seen.log.invalid_inodes.empty() || !seen.log.invalid_handles.empty())) {
+      wrong("it loads, and something in it is dead");
+    }
     return {};
   }
 
