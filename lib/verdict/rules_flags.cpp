@@ -2,6 +2,8 @@
 // Flags and options that a load accepts, or refuses, whatever lies on the host.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "verdict/open_rules.h"
 #include "verdict/rules.h"
 
@@ -128,7 +130,9 @@ void Rules::judge_options() {
   if (have.inode_file_handles == InodeFileHandles::kNever) {
     for (const Inode& i : in_.state.inodes) needed += location_as<Invalid>(i) ? 0 : 1;
   }
-  if (!room || *room == 0 || needed <= *room) return;  // none at all: it does not start
+  const std::uint64_t least = kReservedDescriptors + std::max<std::uint64_t>(have.thread_pool_size, 1);
+  const bool starts = have.rlimit_nofile.value_or(least) >= least;  // else that is told
+  if (!room || !starts || needed <= *room) return;
   out_.add(Code::kE002, Verdict::kRepair, [&] {
     Finding f;
     f.code = Code::kE002;

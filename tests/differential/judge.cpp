@@ -232,6 +232,9 @@ std::vector<std::string> differences(const Predicted& model, const Seen& seen) {
                               model.restore.error.value_or(""), daemon));
   };
   const std::string error = model.restore.error.value_or("");
+  if (seen.end != Seen::End::kLoaded && model.verdict == Verdict::kResume) {
+    out.emplace_back("verdict: resume, and it does not load");
+  }
   switch (seen.end) {
     case Seen::End::kNotStarted:
       if (model.starts) end("does not start: " + seen.log.other);

@@ -166,21 +166,51 @@ std::string Scenario::capture(std::vector<std::string> more) {
   return run.out;
 }
 
-Said Scenario::check_once(const std::vector<std::string>& more) {
-  std::vector<std::string> args = {"check", "--profile", "virtiofsd", "--sandbox", "none",
+Said Scenario::check_once(const std::vector<std::string>& more) { return run("check", more); }
+
+Said Scenario::repair(const std::string& mode, std::vector<std::string> more) {
+  more.push_back(mode);
+  return run("repair", more);
+}
+
+int Scenario::undo(const std::string& journal, std::vector<std::string> more) {
+  more.insert(more.begin(), "undo");
+  more.push_back(journal);
+  return run_tool(more).exit;
+}
+
+int Scenario::rehearse() {
+  const ToolRun run = run_tool({"rehearse", "--virtiofsd", testbed_program(kProgram), "--sandbox", "none",
+                                "--shared-dir", share_, snapshot_});
+  EXPECT_EQ(run.exit, 0) << run.out;
+  return run.exit;
+}
+
+// The original under its name: an undo gives back the very file.
+std::string Scenario::fingerprint_of_snapshot() const {
+  struct stat s {};
+  EXPECT_EQ(::stat(snapshot_.c_str(), &s), 0);
+  return fmt::format("{} {:o} {} {}.{}", s.st_ino, s.st_mode, s.st_uid, s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
+}
+
+Said Scenario::run(const std::string& command, const std::vector<std::string>& more) {
+  std::vector<std::string> args = {command, "--profile", "virtiofsd", "--sandbox", "none",
                                    "--shared-dir", share_, "--format", "json"};
   args.insert(args.end(), more.begin(), more.end());
   args.push_back(snapshot_);
-  const ToolRun run = run_tool(args);
-  EXPECT_EQ(run.err, "");
-  EXPECT_EQ(JsonSchema("report.schema.json").complaint(run.out), "") << run.out;
+  const ToolRun tool = run_tool(args);
+  EXPECT_EQ(tool.err, "");
+  EXPECT_EQ(JsonSchema("report.schema.json").complaint(tool.out), "") << tool.out;
   Said said;
-  said.exit = run.exit;
-  said.json = std::regex_replace(run.out, std::regex("\"timing_us\":\\{[^}]*\\}"), "");
+  said.exit = tool.exit;
+  said.json = std::regex_replace(tool.out, std::regex("\"timing_us\":\\{[^}]*\\}"), "");
   rapidjson::Document json;
-  json.Parse(run.out.c_str());
+  json.Parse(tool.out.c_str());
   if (json.HasParseError()) return said;
   said.verdict = json["verdict"].GetString();
+  if (json.HasMember("repair") && json["repair"]["journal"].IsString()) {
+    said.journal = json["repair"]["journal"].GetString();
+  }
   for (const auto& count : json["counts"].GetObject()) {
     said.counts[count.name.GetString()] = count.value.GetInt();
   }

@@ -25,6 +25,7 @@ struct Said {
   std::string verdict;
   std::map<std::string, int> counts;  // by code
   std::string json;
+  std::string journal;  // of a repair that changed something
 
   // "M001 M001 T001": all codes, in order.
   [[nodiscard]] std::string codes() const;
@@ -63,10 +64,19 @@ class Scenario : public testing::Test {
   // The other error policy.
   Said check_guest_error(std::vector<std::string> more = {});
 
+  // `vfsmend repair`, with -n, -p or -y, and `vfsmend undo`.
+  Said repair(const std::string& mode, std::vector<std::string> more = {});
+  int undo(const std::string& journal, std::vector<std::string> more = {});
+  // The exit status of `vfsmend rehearse`: the real daemon loads it, and says what the model says.
+  int rehearse();
+
   // Replaces the name of the inode at `from` in the state by `to`, as a repair would.
   void rewrite_path(std::string_view from, std::string_view to);
   // The state that the snapshot holds.
   [[nodiscard]] ByteVector state_bytes() const;
+  void save(const ByteVector& state) const { dir_.write("snapshot", state); }
+  [[nodiscard]] const std::string& snapshot() const { return snapshot_; }
+  [[nodiscard]] std::string fingerprint_of_snapshot() const;
 
   // The host.
   static void sh(const std::string& command);
@@ -77,6 +87,7 @@ class Scenario : public testing::Test {
 
  private:
   Said check_once(const std::vector<std::string>& more);
+  Said run(const std::string& command, const std::vector<std::string>& more);
 
   TempDir dir_;
   std::string share_;
