@@ -14,17 +14,24 @@ namespace {
 
 using namespace vfsmend;
 
-std::vector<std::uint8_t> bytes_of(const char* path) {
+Result<ByteVector> bytes_of(const char* path) {
   std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  if (!in) return fail(ErrorCode::kSystem, std::string(path) + ": cannot be read");
+  return ByteVector(std::istreambuf_iterator<char>(in), {});
 }
 
-Result<void> put(const std::string& path, const std::string& kept,
-                 const std::vector<Replacement>& states) {
+// argv as main has it.
+Result<void> put(const std::vector<const char*>& argv) {
+  const std::string path = argv[1];
+  std::vector<Replacement> states;
+  for (std::size_t i = 3; i < argv.size(); i += 2) {
+    VFSMEND_TRY_ASSIGN(ByteVector state, bytes_of(argv[i + 1]));
+    states.push_back({argv[i], std::move(state)});
+  }
   std::optional<ContainerKind> recognised;
   VFSMEND_TRY_ASSIGN(const Snapshot snapshot, open_snapshot(sys::kernel(), path, {}, recognised));
   VFSMEND_TRY_ASSIGN(const SplicedFile spliced, splice(sys::kernel(), snapshot, states));
-  VFSMEND_TRY(write_spliced(sys::kernel(), spliced, kept));
+  VFSMEND_TRY(write_spliced(sys::kernel(), spliced, argv[2]));
   return {};
 }
 
@@ -32,9 +39,7 @@ Result<void> put(const std::string& path, const std::string& kept,
 
 int main(int argc, char** argv) {
   if (argc < 5 || argc % 2 == 0) return 16;
-  std::vector<Replacement> states;
-  for (int i = 3; i < argc; i += 2) states.push_back({argv[i], bytes_of(argv[i + 1])});
-  const Result<void> done = put(argv[1], argv[2], states);
+  const Result<void> done = put({argv, argv + argc});
   if (!done) std::fprintf(stderr, "%s\n", done.error().text.c_str());
   return done ? 0 : 1;
 }

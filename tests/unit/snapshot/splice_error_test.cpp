@@ -36,15 +36,17 @@ void expect_error(const Opened& opened, const std::vector<Replacement>& states, 
 
 TEST(SpliceErrors, DevicesThatCannotBeMeant) {
   const TempDir dir;
-  dir.write("state.json", cube_state_json({{.id = "virtio_rw", .state = "[1]"},
-                                           {.id = "twice", .state = "[1]"},
-                                           {.id = "twice", .state = "[2]"}}));
+  dir.write("state.json", cube_state_json({{.id = "virtio_rw", .state = "[1]"}}));
   const Opened opened = open_path(dir.path());
   expect_error(opened, {}, ErrorCode::kUsage, dir.path() + ": no state to put in");
   expect_error(opened, {{"other", {1}}}, ErrorCode::kUsage, "device other: the snapshot has no");
   expect_error(opened, {{"virtio_rw", {1}}, {"virtio_rw", {2}}}, ErrorCode::kUsage,
                "device virtio_rw: two states for it");
-  expect_error(opened, {{"twice", {3}}}, ErrorCode::kUnsupported, "holds two of that name");
+
+  const std::string twice =
+      dir.write("stream", qemu_file({.devices = {{.state = "a"}, {.state = "b"}}}));
+  expect_error(open_path(twice), {{"0000:00:01.0", {3}}}, ErrorCode::kUnsupported,
+               "device 0000:00:01.0: the snapshot holds two of that name");
 }
 
 TEST(SpliceErrors, DevicesWithoutAState) {

@@ -149,6 +149,18 @@ TEST(Splice, NothingElseOfAJsonFileIsTouched) {
   EXPECT_EQ(read_text(file), head + tail);
 }
 
+// Of two nodes of one name a reader takes the last.
+TEST(Splice, ANodeThatStandsTwice) {
+  const auto file_with = [](const std::string& last) {
+    return cube_state_json({{.id = "virtio_rw", .state = "[1,2,3]"}, {.id = "virtio_rw", .state = last}});
+  };
+  const TempDir dir;
+  const std::string file = dir.write("state.json", file_with("[4]"));
+  const auto done = put_in(dir.path(), {{"virtio_rw", "\x05\x06"}}, "kept");
+  ASSERT_TRUE(done) << done.error().text;
+  EXPECT_EQ(read_text(file), file_with("[5,6]"));
+}
+
 TEST(Splice, ChunksInAQemuStream) {
   const std::string old = random_state(30);
   for (const std::size_t size : kSizes) {
