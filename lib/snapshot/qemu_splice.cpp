@@ -52,8 +52,7 @@ ByteVector chunk_list(Bytes state) {
   return out;
 }
 
-Result<std::vector<sys::Edit>> qemu_edits(ByteSource& source,
-                                          const std::vector<NewState>& states) {
+Result<std::vector<sys::Edit>> qemu_edits(ByteSource& source, const std::vector<NewState>& states) {
   std::vector<sys::Edit> out;
   std::string why_not;
   VFSMEND_TRY_ASSIGN(const std::optional<Vmdesc> vmdesc, find_vmdesc(source, why_not));
@@ -70,7 +69,8 @@ Result<std::vector<sys::Edit>> qemu_edits(ByteSource& source,
   }
   if (vmdesc) {
     sys::Edit edit{vmdesc->begin + 1, vmdesc->text_begin(), {}};
-    put_be32(edit.bytes, static_cast<std::uint32_t>(length));  // 16 MiB at most, and 20 digits a device
+    // find_vmdesc reads 16 MiB at most, and a device has a few digits: it fits.
+    put_be32(edit.bytes, static_cast<std::uint32_t>(length));
     out.push_back(std::move(edit));
   }
   return out;

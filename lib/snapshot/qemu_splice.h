@@ -6,8 +6,8 @@
 //   06  be32 length                    in front of vmdesc, whose digits may be more or fewer
 //
 // QEMU takes chunks of any size and passes over vmdesc. The sizes are kept right all the same: for
-// scripts/analyze-migration.py of QEMU, and for a reader like ours, which holds one against the other.
-// Nothing in the file points at a place behind a device's section, so all of that may move.
+// scripts/analyze-migration.py of QEMU, and for a reader like ours, which holds one against the
+// other. Nothing in the file points at a place behind a device's section, so all of that may move.
 #pragma once
 
 #include <string>
@@ -27,8 +27,8 @@ struct NewState {
   const ByteVector* state = nullptr;
 };
 
-// The chunk list of a state, as QEMU writes it: it reads the daemon's pipe until its end, and a pipe
-// gives 64 KiB at most.
+// The chunk list of a state, as QEMU 10 writes it: it asks the daemon's pipe for 1 MiB at a time,
+// and a pipe gives the 64 KiB that it holds (288 KB came as 4 x 65536 and a rest).
 [[nodiscard]] ByteVector chunk_list(Bytes state);
 
 // The edits, in no order. kUnsupported where vmdesc gives the size of the list in several numbers.

@@ -44,12 +44,13 @@ class Chosen {
     if (!device->state) {
       return fail(ErrorCode::kUnsupported,
                   fmt::format("device {}: the snapshot holds no state of it that another one could "
-                              "take the place of", name));
+                              "take the place of",
+                              name));
     }
     if (replacement.state.size() > kMaxStateBytes) {
       return fail(ErrorCode::kLimit, fmt::format("device {}: a state of {} bytes; more than {} are "
-                                                 "not read", name, replacement.state.size(),
-                                                 kMaxStateBytes));
+                                                 "not read",
+                                                 name, replacement.state.size(), kMaxStateBytes));
     }
     if (*device->state != replacement.state) states_.push_back({device, &replacement.state});
     return {};
@@ -90,8 +91,8 @@ Result<sys::RegularFile> reopen(sys::Calls& calls, const Snapshot& snapshot,
     VFSMEND_TRY_ASSIGN(sys::RegularFile file, sys::open_regular(calls, located));
     if (file.stamp == read->stamp) return file;
   }
-  return tl::make_unexpected(Error{ErrorCode::kSystem, EBUSY,
-                                   "changed since it was read: is it still being written?"});
+  return tl::make_unexpected(
+      Error{ErrorCode::kSystem, EBUSY, "changed since it was read: is it still being written?"});
 }
 
 Result<std::vector<sys::Edit>> edits_of(sys::Calls& calls, ContainerKind kind,
@@ -113,7 +114,8 @@ Result<std::vector<sys::Edit>> edits_of(sys::Calls& calls, ContainerKind kind,
       BorrowedSource source(calls, file);
       return qemu_edits(source, states);
     }
-    case ContainerKind::kLibvirt: break;
+    case ContainerKind::kLibvirt:
+      break;
   }
   return fail(ErrorCode::kUnsupported, fmt::format("{} snapshots are not written", name_of(kind)));
 }
@@ -128,7 +130,11 @@ Result<SplicedFile> plan(sys::Calls& calls, const Snapshot& snapshot, const Chos
   out.size = out.original.stamp.size;
   std::uint64_t at = 0;
   for (const sys::Edit& edit : out.edits) {
-    VFSMEND_CHECK(at <= edit.begin && edit.begin <= edit.end && edit.end <= out.original.stamp.size);
+    // A state is what a guest makes of it, and may hold what looks like another one's section.
+    if (edit.begin < at || edit.end < edit.begin || edit.end > out.original.stamp.size) {
+      return fail(ErrorCode::kFormat,
+                  fmt::format("byte {}: what is to be replaced overlaps", edit.begin));
+    }
     at = edit.end;
     out.size = out.size - (edit.end - edit.begin) + edit.bytes.size();
   }

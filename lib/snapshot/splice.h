@@ -5,7 +5,7 @@
 //   raw                        the whole file, also what lies behind the state
 //   CubeSandbox, Cloud         what stands between the brackets of back_state or backend_state,
 //   Hypervisor                 inside the escaped text in state.json
-//   QEMU                       the chunk list, and with a vmdesc the size of it there and vmdesc's own
+//   QEMU                       the chunk list, and with a vmdesc its size there and vmdesc's own
 //                              length (qemu_splice.h)
 //
 // libvirt's and qcow2 files are not read, so there is no Snapshot of them.
@@ -31,25 +31,28 @@ struct Replacement {
 };
 
 struct SplicedFile {
-  std::string path;             // of the file that holds the states: state.json, a stream
-  sys::RegularFile original;    // open, and as it was when the snapshot was read
-  std::vector<sys::Edit> edits; // ascending; none where every state is what it was already
-  std::uint64_t size = 0;       // bytes of the file as it will be
+  std::string path;              // of the file that holds the states: state.json, a stream
+  sys::RegularFile original;     // open, and as it was when the snapshot was read
+  std::vector<sys::Edit> edits;  // ascending; none where every state is what it was already
+  std::uint64_t size = 0;        // bytes of the file as it will be
 };
 
 // Nothing is written. Of the file no more is read than what tells where its vmdesc stands. A state
 // that is the one there already is no edit: its digits or chunks stay as their writer made them.
 //   kUsage        the snapshot has no such device, or one is named twice, or there are none
 //   kUnsupported  the device has no state to be replaced (back_state absent or null, a section
-//                 without a back-end), two devices have that id, or vmdesc describes it like no QEMU
+//                 without a back-end), two devices have that id, or vmdesc describes it as no
+//                 QEMU does
+//   kFormat       the states of two devices overlap: one was taken for a section and is another's
+//                 bytes
 //   kLimit        larger than open_snapshot would read back
 //   kSystem       the file cannot be read; EBUSY: it is not as it was when the snapshot was read
 [[nodiscard]] Result<SplicedFile> splice(sys::Calls& calls, const Snapshot& snapshot,
                                          std::span<const Replacement> replacements);
 
-// Puts the new file in the place of the original, which is kept beside it as `kept_name`; what holds
-// at every moment of it, and the errors, say sys::splice_file. The snapshot's spans and stamps are
-// void afterwards: it is to be opened anew.
+// Puts the new file in the place of the original, which is kept beside it as `kept_name`; what
+// holds at every moment of it, and the errors, say sys::splice_file. The snapshot's spans and
+// stamps are void afterwards: it is to be opened anew.
 [[nodiscard]] Result<sys::ReplacedFile> write_spliced(sys::Calls& calls, const SplicedFile& spliced,
                                                       const std::string& kept_name);
 

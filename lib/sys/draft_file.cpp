@@ -16,7 +16,9 @@ namespace {
 // Names that are tried until one is free.
 constexpr int kTries = 100;
 
-int or_errno(int result) { return result < 0 ? -errno : result; }
+int or_errno(int result) {
+  return result < 0 ? -errno : result;
+}
 
 }  // namespace
 
@@ -27,8 +29,7 @@ std::string directory_of(const std::string& file) {
 }
 
 Result<void> sync_directory(int dir, const std::string& file) {
-  const UniqueFd fd(
-      ::openat(dir, directory_of(file).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const UniqueFd fd(::openat(dir, directory_of(file).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   // EINVAL: a file system that has nothing to sync there.
   if (fd.valid() && (::fsync(fd.get()) == 0 || errno == EINVAL)) return {};
   return fail_errno(errno, "its directory cannot be synced");

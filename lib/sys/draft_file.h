@@ -21,9 +21,9 @@ namespace vfsmend::sys {
 // All of `bytes`, from where `fd` stands. kSystem.
 [[nodiscard]] Result<void> write_all(int fd, std::string_view bytes);
 
-// A file beside `file` (below `dir`), mode 0600: without a name (O_TMPFILE), or where the file system
-// has none of that kind, as `file`.xxxxxx. As long as it was not handed over it is one of ours, and
-// removed.
+// A file beside `file` (below `dir`), mode 0600: without a name (O_TMPFILE), or where the file
+// system has none of that kind, as `file`.xxxxxx. As long as it was not handed over it is one of
+// ours, and removed.
 class Draft {
  public:
   Draft(int dir, std::string file);

@@ -78,8 +78,8 @@ class Writer {
     while (begin < end && shares_) {
       auto from = static_cast<off_t>(begin);
       auto to = static_cast<off_t>(at_);
-      const ssize_t n = ::copy_file_range(from_, &from, to_, &to,
-                                          std::min(end - begin, kLargestCopy), 0);
+      const ssize_t n =
+          ::copy_file_range(from_, &from, to_, &to, std::min(end - begin, kLargestCopy), 0);
       if (n < 0 && errno == EINTR) continue;
       // Whatever it was, reading and writing will do it, or meet it too and name it.
       shares_ = n > 0;
@@ -93,13 +93,15 @@ class Writer {
   Result<void> read_and_write(std::uint64_t begin, std::uint64_t end) {
     ByteVector buffer(std::min(end - begin, kLargestBuffer));
     while (begin < end) {
-      const ssize_t n = ::pread(from_, buffer.data(), std::min<std::uint64_t>(buffer.size(), end - begin),
-                                static_cast<off_t>(begin));
+      const ssize_t n =
+          ::pread(from_, buffer.data(), std::min<std::uint64_t>(buffer.size(), end - begin),
+                  static_cast<off_t>(begin));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return fail_errno(errno, fmt::format("cannot be read at byte {}", begin));
       if (n == 0) {
         return fail(ErrorCode::kFormat, fmt::format("byte {}: the file ends here; expected {} more "
-                                                    "bytes", begin, end - begin));
+                                                    "bytes",
+                                                    begin, end - begin));
       }
       VFSMEND_TRY(put(Bytes(buffer).first(static_cast<std::size_t>(n))));
       begin += static_cast<std::uint64_t>(n);
@@ -171,8 +173,8 @@ Result<void> dress(Calls& calls, int from, int to) {
 }
 
 tl::unexpected<Error> changed() {
-  return tl::make_unexpected(Error{
-      ErrorCode::kSystem, EBUSY, "changed since it was read: is it still being written?"});
+  return tl::make_unexpected(
+      Error{ErrorCode::kSystem, EBUSY, "changed since it was read: is it still being written?"});
 }
 
 Result<Place> find_place(Calls& calls, const RegularFile& original) {
@@ -255,7 +257,8 @@ Result<ReplacedFile> replace(Calls& calls, const Place& place, const RegularFile
   keeper.settle();
   VFSMEND_TRY(sync_directory(place.directory.get(), place.name));
   VFSMEND_TRY_ASSIGN(const FileStamp stamp, stamp_of(calls, draft.fd()));
-  return ReplacedFile{place.path, place.path.substr(0, place.path.rfind('/') + 1) + kept_name, stamp};
+  return ReplacedFile{place.path, place.path.substr(0, place.path.rfind('/') + 1) + kept_name,
+                      stamp};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Other bytes in the place of some of a file's, in one step: whoever looks at its path, and whatever
-// is cut short, finds the old file or the new one, whole; and the old one stays, under another name.
+// Other bytes in the place of some of a file's, in one step: whoever looks at its path, and
+// whatever is cut short, finds the old file or the new one, whole; and the old one stays, under
+// another name.
 //
 //  1. a file without a name beside the original gets its bytes and the new ones. What stays is not
 //     read where the file system can share it (copy_file_range), holes stay holes;
@@ -9,8 +10,8 @@
 //     copy. A rename would leave the path empty for a moment; fsync of the directory;
 //  4. the new file is renamed over the path; fsync of the directory.
 //
-// A crash before 3 leaves the original (and on a file system without O_TMPFILE a file `name`.xxxxxx),
-// one before 4 the original under two names, one after it what is wanted.
+// A crash before 3 leaves the original (and on a file system without O_TMPFILE a file
+// `name`.xxxxxx), one before 4 the original under two names, one after it what is wanted.
 #pragma once
 
 #include <cstdint>
@@ -37,11 +38,11 @@ struct ReplacedFile {
   FileStamp stamp;   // of the new file
 };
 
-// Replaces `original` where it lies. `edits` ascend and do not overlap. `kept_name` is a name in the
-// same directory. kUsage where that is taken or none; kSystem with EBUSY where the original is not
-// as its stamp says, or no longer there; kSystem for all else. An error leaves the original
-// in its place and nothing beside it; but one of the last fsync leaves what is wanted, perhaps not
-// on disk.
+// Replaces `original` where it lies. `edits` ascend and do not overlap. `kept_name` is a name in
+// the same directory. kUsage where that is taken or none; kSystem with EBUSY where the original is
+// not as its stamp says, or no longer there; kSystem for all else. An error leaves the original in
+// its place and nothing beside it; but one of the last fsync leaves what is wanted, perhaps not on
+// disk.
 [[nodiscard]] Result<ReplacedFile> splice_file(Calls& calls, const RegularFile& original,
                                                std::span<const Edit> edits,
                                                const std::string& kept_name);

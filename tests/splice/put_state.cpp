@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// put_state SNAPSHOT KEPT_NAME {DEVICE STATE_FILE} ..: puts the bytes of each file into the snapshot
-// as the state of that device, and keeps the original beside the new file. Exit 1 with the error.
+// put_state SNAPSHOT KEPT_NAME {DEVICE STATE_FILE} ..: puts the bytes of each file into the
+// snapshot as the state of that device, and keeps the original beside the new file. Exit 1 with the
+// error.
 #include <cstdio>
 #include <fstream>
 #include <iterator>

@@ -63,10 +63,20 @@ TEST(SpliceErrors, DevicesWithoutAState) {
   expect_error(open_path(ch.path()), {{"a", {1}}}, ErrorCode::kUnsupported, "holds no state of it");
 
   const TempDir qemu;
-  const std::string stream =
-      qemu.write("stream", qemu_file({.devices = {{.has_backend = false}}}));
+  const std::string stream = qemu.write("stream", qemu_file({.devices = {{.has_backend = false}}}));
   expect_error(open_path(stream), {{"0000:00:01.0", {1}}}, ErrorCode::kUnsupported,
                "holds no state of it");
+}
+
+// A name that a guest chose, and that looks like the section of a device.
+TEST(SpliceErrors, StatesThatOverlap) {
+  const QemuDevice inner{.idstr = "0000:00:02.0/vhost-user-fs", .state = "inner"};
+  QemuFile file{.devices = {{.state = qemu_section(inner, true) + std::string(1, '\0')}},
+                .vmdesc = false};
+  const TempDir dir;
+  const Opened opened = open_path(dir.write("stream", qemu_file(file)));
+  expect_error(opened, {{"0000:00:01.0", {1}}, {"0000:00:02.0", {2}}}, ErrorCode::kFormat,
+               "what is to be replaced overlaps");
 }
 
 TEST(SpliceErrors, AFileThatChangedIsLeftAlone) {

@@ -21,8 +21,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 constexpr std::size_t kChunk = 65536;  // of what QEMU writes
-constexpr std::array<std::size_t, 10> kSizes = {0,      1,          2,          10,         1000,
-                                                kChunk - 1, kChunk, kChunk + 1, 2 * kChunk, 200'000};
+constexpr std::array<std::size_t, 10> kSizes = {
+    0, 1, 2, 10, 1000, kChunk - 1, kChunk, kChunk + 1, 2 * kChunk, 200'000};
 
 std::string random_state(std::size_t size) {
   static std::mt19937 engine(20240607);  // NOLINT(cert-msc51-cpp): the same in every run
@@ -31,9 +31,13 @@ std::string random_state(std::size_t size) {
   return out;
 }
 
-ByteVector bytes(std::string_view text) { return {text.begin(), text.end()}; }
+ByteVector bytes(std::string_view text) {
+  return {text.begin(), text.end()};
+}
 
-std::string numbers(std::string_view state) { return json_numbers(as_bytes(state)); }
+std::string numbers(std::string_view state) {
+  return json_numbers(as_bytes(state));
+}
 
 using States = std::vector<std::pair<std::string, std::string>>;  // device, state
 
@@ -47,8 +51,7 @@ std::vector<Replacement> replacements(const States& states) {
 Result<sys::ReplacedFile> put_in(const std::string& path, const States& states,
                                  const std::string& kept) {
   std::optional<ContainerKind> recognised;
-  VFSMEND_TRY_ASSIGN(const Snapshot snapshot,
-                     open_snapshot(sys::kernel(), path, {}, recognised));
+  VFSMEND_TRY_ASSIGN(const Snapshot snapshot, open_snapshot(sys::kernel(), path, {}, recognised));
   VFSMEND_TRY_ASSIGN(const SplicedFile spliced,
                      splice(sys::kernel(), snapshot, replacements(states)));
   VFSMEND_TRY_ASSIGN(sys::ReplacedFile done, write_spliced(sys::kernel(), spliced, kept));
@@ -56,8 +59,8 @@ Result<sys::ReplacedFile> put_in(const std::string& path, const States& states,
   return done;
 }
 
-// Puts states into the snapshot `path`, whose file is `file` and then has to hold `want`; then those
-// that were there, which has to give the first file again.
+// Puts states into the snapshot `path`, whose file is `file` and then has to hold `want`; then
+// those that were there, which has to give the first file again.
 void expect_there_and_back(const std::string& path, const std::string& file, const States& states,
                            const States& old, const std::string& want) {
   const std::string before = read_text(file);
@@ -134,14 +137,16 @@ TEST(Splice, NothingElseOfAJsonFileIsTouched) {
   const std::string head =
       "{ \"snapshots\" :\n {\"device-manager\":{\"id\":\"device-manager\",\"snapshot_data\":{},"
       "\"snapshots\":{\"virtio_rw\":{\"id\":\"virtio_rw\",\"snapshots\":{},\"snapshot_data\":"
-      "{\"virtio_rw-section\":{\"snapshot\":\"{\\u0022z\\\":18446744073709551615,\\\"back_state\\\":"
+      "{\"virtio_rw-section\":{\"snapshot\":\"{\\u0022z\\\":18446744073709551615,\\\"back_"
+      "state\\\":"
       "\\n [";
   const std::string tail =
       "] , \\\"a\\\":1.50,\\\"e\\\":\\\"\\u00e9\\\\n\\\"}\",\"id\":\"x\"}}}}}},\"id\":\"vm\","
       "\"snapshot_data\":{}, \"zz\": 9007199254740993 }\n\n";
   const TempDir dir;
   const std::string file = dir.write("state.json", head + " 1 ,\\t20, \\u0033\\n" + tail);
-  const auto done = put_in(dir.path(), {{"virtio_rw", std::string("\xff\x00\x0a\x63\x64", 5)}}, "k");
+  const auto done =
+      put_in(dir.path(), {{"virtio_rw", std::string("\xff\x00\x0a\x63\x64", 5)}}, "k");
   ASSERT_TRUE(done) << done.error().text;
   EXPECT_EQ(read_text(file), head + "255,0,10,99,100" + tail);
   const auto emptied = put_in(dir.path(), {{"virtio_rw", ""}}, "k2");
@@ -152,7 +157,8 @@ TEST(Splice, NothingElseOfAJsonFileIsTouched) {
 // Of two nodes of one name a reader takes the last.
 TEST(Splice, ANodeThatStandsTwice) {
   const auto file_with = [](const std::string& last) {
-    return cube_state_json({{.id = "virtio_rw", .state = "[1,2,3]"}, {.id = "virtio_rw", .state = last}});
+    return cube_state_json(
+        {{.id = "virtio_rw", .state = "[1,2,3]"}, {.id = "virtio_rw", .state = last}});
   };
   const TempDir dir;
   const std::string file = dir.write("state.json", file_with("[4]"));
@@ -184,18 +190,19 @@ TEST(Splice, ChunksInAQemuStream) {
 
 TEST(Splice, SeveralDevicesOfAQemuStream) {
   for (const std::size_t size : kSizes) {
-    QemuFile file{.devices = {{.idstr = "0000:00:02.0/vhost-user-fs", .state = random_state(99'999),
-                               .chunk = kChunk},
-                              {.state = "old", .chunk = kChunk}}};
+    QemuFile file{
+        .devices = {
+            {.idstr = "0000:00:02.0/vhost-user-fs", .state = random_state(99'999), .chunk = kChunk},
+            {.state = "old", .chunk = kChunk}}};
     const TempDir dir;
     const std::string path = dir.write("stream", qemu_file(file));
     const States old = {{"0000:00:02.0", file.devices[0].state}, {"0000:00:01.0", "old"}};
     file.devices[0].state = random_state(size);
     file.devices[1].state = random_state(size + 3);
-    expect_there_and_back(path, path,
-                          {{"0000:00:01.0", file.devices[1].state},
-                           {"0000:00:02.0", file.devices[0].state}},
-                          old, qemu_file(file));
+    expect_there_and_back(
+        path, path,
+        {{"0000:00:01.0", file.devices[1].state}, {"0000:00:02.0", file.devices[0].state}}, old,
+        qemu_file(file));
   }
 }
 
@@ -255,8 +262,8 @@ TEST(Splice, RealQemuStreams) {
   for (const std::string name : {"qemu10-unstarted-guest", "qemu10-x-ignore-shared"}) {
     const TempDir dir;
     const std::string path = dir / "stream";
-    const std::string command =
-        "gzip -dc '" VFSMEND_SOURCE_DIR "/fixtures/samples/qemu/" + name + ".qemustate.gz' > '" + path + "'";
+    const std::string command = "gzip -dc '" VFSMEND_SOURCE_DIR "/fixtures/samples/qemu/" + name +
+                                ".qemustate.gz' > '" + path + "'";
     ASSERT_EQ(std::system(command.c_str()), 0);
     const Opened opened = open_path(path);
     ASSERT_TRUE(opened.ok()) << opened.text();
@@ -265,16 +272,17 @@ TEST(Splice, RealQemuStreams) {
     for (const std::size_t size : kSizes) {
       const std::string state = random_state(size);
       const std::string chunks = qemu_chunks({.state = state, .chunk = kChunk});
-      const std::string old_size = fmt::format("\"virtio-fs back-end state\", \"size\": {}}}",
-                                               opened.device().span.end - opened.device().span.begin);
+      const std::string old_size =
+          fmt::format("\"virtio-fs back-end state\", \"size\": {}}}",
+                      opened.device().span.end - opened.device().span.begin);
       const std::string new_size =
           fmt::format("\"virtio-fs back-end state\", \"size\": {}}}", chunks.size());
       std::string want = whole;
       const std::size_t json = want.rfind("{\"configuration\"");
       want.replace(want.rfind(old_size), old_size.size(), new_size);
       want.replace(json - 4, 4, big_endian32(want.size() - json));
-      want.replace(opened.device().span.begin, opened.device().span.end - opened.device().span.begin,
-                   chunks);
+      want.replace(opened.device().span.begin,
+                   opened.device().span.end - opened.device().span.begin, chunks);
       expect_there_and_back(path, path, {{"0000:00:01.0", state}}, {{"0000:00:01.0", old}}, want);
     }
   }

@@ -108,7 +108,8 @@ TEST(SpliceFile, AnAclStaysAndTheDirectorysIsNotTaken) {
     GTEST_SKIP() << "no ACLs here";
   }
   ASSERT_EQ(::setxattr((dir / "without").c_str(), "system.posix_acl_default", directorys.data(),
-                       directorys.size(), 0), 0);
+                       directorys.size(), 0),
+            0);
   ASSERT_TRUE(splice(with, {{0, 1, {}}}));
   ASSERT_TRUE(splice(without, {{0, 1, {}}}));
   std::string there(mine.size(), '\0');
