@@ -69,7 +69,10 @@ void Scope::add_inodes(const State& state, const NodeIndex& index,
     }
   }
   for (Slot slot = 0; slot < index.slot_count(); ++slot) {
-    if (place[slot] < kNowhere) names_[place[slot]].node = index.id_of(slot);
+    // Several may lead to one place, as "." does: it is that of the first, the share that of the root.
+    if (place[slot] < kNowhere && names_[place[slot]].node == 0) {
+      names_[place[slot]].node = index.id_of(slot);
+    }
   }
   for (const Handle& handle : state.handles) {
     const Slot slot = index.slot_of(handle.inode);
