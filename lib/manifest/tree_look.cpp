@@ -85,7 +85,7 @@ class TreeWalk {
     } else {
       const auto [begin, end] = in_.scope.children(directory.scope);
       for (std::uint32_t i = begin; i < end; ++i) names.push_back(in_.scope.names()[i].text);
-      add_unspeakable(directory, names);
+      add_unspeakable(directory, itself, names);
     }
     std::ranges::sort(names);
     const auto twice = std::ranges::unique(names);  // a listing that moved under our hands
@@ -95,11 +95,12 @@ class TreeWalk {
 
   // Names that no state can hold, since it holds UTF-8 only. What is read of a directory is bound by
   // what the state knows in it: a capture costs what the state costs.
-  void add_unspeakable(Directory& directory, std::vector<std::string>& names) {
+  void add_unspeakable(Directory& directory, SeenObject& itself, std::vector<std::string>& names) {
     const std::size_t most = 64 + 16 * names.size();
     std::vector<std::string> listed;
     const int more = read_some_names(in_.calls, directory.fd.get(), most, listed);
     if (more > 0) listing_cut_ = true;
+    if (more < 0) itself.set_problem({LookEnd::kUnreadable, -more, "directory"});
     std::erase_if(listed, [](const std::string& name) { return is_utf8(name); });
     std::ranges::move(listed, std::back_inserter(names));
   }
