@@ -75,7 +75,8 @@ Look look_once(sys::Calls& calls, int dir, const char* name, const LookOptions& 
     out.target.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
     if (n < 0) look = failed(static_cast<int>(n), "target");
   }
-  if (options.hash && S_ISREG(out.facts.mode) && look.end == LookEnd::kWhole) {
+  const bool may_read = S_ISREG(out.facts.mode) && look.end == LookEnd::kWhole;
+  if (may_read && options.may_hash && options.may_hash(out.facts.size)) {
     look = read_content(calls, dir, name, out);
   }
   return look;

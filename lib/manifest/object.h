@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -62,7 +63,9 @@ struct Look {
 
 struct LookOptions {
   std::int64_t began = 0;  // clock (ns since 1970): what changed after that is looked at once more
-  bool hash = false;       // of a regular file
+  // A hash is wanted of a regular file of so many bytes: asked each time before they are read, since
+  // a file may grow meanwhile. Nothing: of none.
+  std::function<bool(std::uint64_t bytes)> may_hash;
 };
 
 // What `name` is below `dir`, a symbolic link itself ("" for `dir`). An object that changes while

@@ -24,7 +24,7 @@ class TreeWalk {
  public:
   explicit TreeWalk(const TreeLookInput& in)
       : in_(in),
-        options_{file_clock(), false},
+        began_(file_clock()),
         budget_(in.hash_budget),
         pool_([this](const void* subject) { announce(*static_cast<const Directory*>(subject)); }) {}
 
@@ -136,19 +136,20 @@ class TreeWalk {
   void look(Directory& directory, std::size_t at, int dir, const char* name, NodeId node, bool open) {
     thread_local Object object;
     const int base = *name == '/' ? AT_FDCWD : dir;  // a bind of CubeSandbox
-    LookOptions options = options_;
-    options.hash = in_.hash == HashScope::kAll || (in_.hash == HashScope::kUsed && open);
-    Look look = look_at(in_.calls, base, name, {options.began, false}, object);
     bool over_budget = false;
-    if (options.hash && look.end == LookEnd::kWhole && S_ISREG(object.facts.mode)) {
-      over_budget = !take_from_budget(object.facts.size);
-      if (!over_budget) look = look_at(in_.calls, base, name, options, object);
+    LookOptions options{began_, nullptr};
+    if (in_.hash == HashScope::kAll || (in_.hash == HashScope::kUsed && open)) {
+      options.may_hash = [&](std::uint64_t bytes) {
+        over_budget = !take_from_budget(bytes);
+        return !over_budget;
+      };
     }
+    const Look look = look_at(in_.calls, base, name, options, object);
     directory.keep(at, object, look);
     SeenObject& kept = directory.objects[at];
     kept.node = node;
     if (open) kept.notes |= kOpen;
-    kept.not_hashed = over_budget;
+    kept.not_hashed = over_budget && look.end == LookEnd::kWhole;
   }
 
   // Before there are threads: opening by handle needs the working directory.
@@ -170,7 +171,7 @@ class TreeWalk {
   }
 
   const TreeLookInput& in_;
-  LookOptions options_;
+  const std::int64_t began_;
   std::atomic<std::uint64_t> budget_;
   std::atomic<bool> listing_cut_{false};
   Directories directories_;
