@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 
 namespace vfsmend::sys {
@@ -100,9 +101,13 @@ Result<void> Draft::give_name() {
   return fail_errno(errno, "cannot be made");
 }
 
+// Of a long name as much as a directory takes.
 std::string Draft::free_name(int attempt) const {
+  constexpr std::size_t kEnding = 7;
+  const std::size_t begin = file_.rfind('/') + 1;  // 0 where there is none
+  const std::size_t most = begin + NAME_MAX - kEnding;
   const unsigned number = static_cast<unsigned>(::getpid()) * kTries + attempt;
-  return fmt::format("{}.{:06x}", file_, number & 0xffffffU);
+  return fmt::format("{}.{:06x}", file_.substr(0, most), number & 0xffffffU);
 }
 
 }  // namespace vfsmend::sys
