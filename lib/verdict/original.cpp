@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::size_t kMostNames = 65'536;   // of one directory
 constexpr std::size_t kMostBeside = 256;     // directories that are looked into beside the parent
+constexpr std::size_t kMostAbove = 256;      // of moved directories one in the other: a record is hostile
 
 std::string joined(const std::string& directory, std::string_view name) {
   return directory.empty() ? std::string(name) : directory + "/" + std::string(name);
@@ -129,21 +130,8 @@ std::optional<std::string> OriginalFinder::find_anywhere(std::uint32_t position)
   return std::nullopt;
 }
 
-std::optional<std::string> OriginalFinder::find(std::uint32_t position) {
-  if (const auto known = found_.find(position); known != found_.end()) return known->second;
-  found_[position] = std::nullopt;  // a damaged record may lead in circles
-  const std::uint32_t parent = record_.section().entries.parent[position];
-  std::string path;
-  if (parent == kNoParent || !record_.is_known(position)) return std::nullopt;
-  const ByHandle answer = ask_file_system(position, path);
-  if (answer == ByHandle::kGone) return std::nullopt;
-  if (answer == ByHandle::kPlaced) return found_[position] = path;
-  std::optional<std::string> directory =
-      parent == 0 ? std::optional<std::string>("") : std::nullopt;
-  if (!directory) {
-    const std::string as_recorded = path_of(record_.section().entries, parent);
-    directory = is_at(parent, as_recorded) ? as_recorded : find(parent);
-  }
+std::optional<std::string> OriginalFinder::search(std::uint32_t position,
+                                                  const std::optional<std::string>& directory) {
   std::optional<std::string> found;
   if (directory) found = find_in(position, *directory);
   if (!found && directory && !directory->empty()) {
@@ -156,7 +144,37 @@ std::optional<std::string> OriginalFinder::find(std::uint32_t position) {
     }
   }
   if (!found && search_all_) found = find_anywhere(position);
-  return found_[position] = found;
+  return found;
+}
+
+// Up to a directory whose place is known, and down again through those that have to be found first.
+std::optional<std::string> OriginalFinder::find(std::uint32_t position) {
+  const EntryTable& e = record_.section().entries;
+  std::vector<std::uint32_t> way;
+  std::optional<std::string> place;
+  for (std::uint32_t at = position; way.size() < kMostAbove; at = e.parent[at]) {
+    if (const auto known = found_.find(at); known != found_.end()) {
+      place = known->second;
+      break;
+    }
+    const std::uint32_t parent = e.parent[at];
+    std::string path;
+    const bool sought = parent != kNoParent && record_.is_known(at);
+    const ByHandle answer = sought ? ask_file_system(at, path) : ByHandle::kGone;
+    if (answer != ByHandle::kUnplaced) {
+      if (answer == ByHandle::kPlaced) place = path;
+      found_[at] = place;
+      break;
+    }
+    way.push_back(at);
+    path = path_of(e, parent);
+    if (parent == 0 || is_at(parent, path)) {
+      place = path;
+      break;
+    }
+  }
+  for (; !way.empty(); way.pop_back()) place = found_[way.back()] = search(way.back(), place);
+  return place;
 }
 
 }  // namespace vfsmend

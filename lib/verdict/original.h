@@ -46,6 +46,9 @@ class OriginalFinder {
   std::optional<std::string> find_in(std::uint32_t position, const std::string& directory);
   const Places& everywhere();
   std::optional<std::string> find_anywhere(std::uint32_t position);
+  // By names, from the directory that it was in, if that was found.
+  std::optional<std::string> search(std::uint32_t position,
+                                    const std::optional<std::string>& directory);
   [[nodiscard]] bool is_object(std::uint32_t position, int dir, const char* name);
 
   sys::Calls& calls_;
