@@ -33,18 +33,25 @@ std::string_view trimmed(std::string_view s) {
   return s;
 }
 
-// One element of a glob at `at`, which is moved behind it: does it take `c`?
-bool takes(std::string_view glob, std::size_t& at, char c) {
+bool is_between(char first, char c, char last) {
+  const auto byte = [](char x) { return static_cast<unsigned char>(x); };
+  return byte(first) <= byte(c) && byte(c) <= byte(last);
+}
+
+// One element of a glob at `at`, which is moved behind it: does it take `c`? `last_end`: the last `]`
+// of the glob, so that sets without an end are not searched for one, each time.
+bool takes(std::string_view glob, std::size_t last_end, std::size_t& at, char c) {
   const char g = glob[at++];
   if (g == '?') return true;
   if (g == '\\' && at < glob.size()) return glob[at++] == c;
-  const std::size_t end = g == '[' ? glob.find(']', at + 1) : std::string_view::npos;
+  const bool closed = g == '[' && last_end != std::string_view::npos && at < last_end;
+  const std::size_t end = closed ? glob.find(']', at + 1) : std::string_view::npos;
   if (end == std::string_view::npos) return g == c;
   const bool inverted = glob[at] == '!' || glob[at] == '^';
   bool found = false;
   for (std::size_t i = at + (inverted ? 1 : 0); i < end; ++i) {
     const bool range = i + 2 < end && glob[i + 1] == '-';
-    found |= range ? c >= glob[i] && c <= glob[i + 2] : c == glob[i];
+    found |= range ? is_between(glob[i], c, glob[i + 2]) : c == glob[i];
     if (range) i += 2;
   }
   at = end + 1;
@@ -59,6 +66,7 @@ bool glob_matches(std::string_view glob, std::string_view text) {
   std::size_t t = 0;
   std::size_t star = std::string_view::npos;
   std::size_t star_text = 0;
+  const std::size_t last_end = glob.rfind(']');
   while (t < text.size()) {
     if (g < glob.size() && glob[g] == '*') {
       star = ++g;
@@ -66,7 +74,7 @@ bool glob_matches(std::string_view glob, std::string_view text) {
       continue;
     }
     std::size_t next = g;
-    if (g < glob.size() && takes(glob, next, text[t])) {
+    if (g < glob.size() && takes(glob, last_end, next, text[t])) {
       g = next;
       ++t;
       continue;
