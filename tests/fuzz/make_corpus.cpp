@@ -110,6 +110,22 @@ void manifests(const std::filesystem::path& out) {
   write(out / "last-byte", as_text(damaged));
 }
 
+void policies(const std::filesystem::path& out) {
+  const std::string nul(1, '\0');
+  write(out / "all-actions",
+        "# logs may grow\nC001 logs/*.log append-ok\nM001 etc/* warn\r\n* cache/* ignore\n"
+        "I001 * must-match" + nul + "logs/a.log");
+  write(out / "spaces", "\t M005  a b \t ignore \n\n" + nul + "a b");
+  write(out / "sets", "M001 [a-c][!x-z][^0]*[]-] ignore\nM001 [a ignore\nM001 \\[\\* warn" + nul + "ad1]");
+  write(out / "many-stars", "* *a*a*a*a*a*a*a*a*b ignore" + nul + std::string(200, 'a'));
+  write(out / "open-sets", "* *[[[[[[[[[[b ignore" + nul + std::string(200, '['));
+  write(out / "no-rule", "M001 ignore\n");
+  write(out / "no-code", "X001 * ignore\n");
+  write(out / "not-to-be-decided", "S001 * ignore\n");
+  write(out / "no-action", "M001 * delete\n");
+  write(out / "append-elsewhere", "M001 * append-ok\n");
+}
+
 }  // namespace
 }  // namespace vfsmend::test
 
@@ -120,5 +136,6 @@ int main(int argc, char** argv) {
   vfsmend::test::directories(folder / "fuzz_state_json");
   vfsmend::test::files(folder / "fuzz_qemu");
   vfsmend::test::manifests(folder / "fuzz_manifest");
+  vfsmend::test::policies(folder / "fuzz_policy");
   return 0;
 }

@@ -21,6 +21,9 @@ void fuzz_qemu(Bytes input);
 // A manifest, and what it is with its checksums made right.
 void fuzz_manifest(Bytes input);
 
+// A policy, a NUL, a path that it is asked about; or a policy alone.
+void fuzz_policy(Bytes input);
+
 struct Target {
   std::string_view name;  // of the corpus folder too
   void (*run)(Bytes input);
@@ -32,6 +35,7 @@ inline constexpr std::array kTargets = {
     Target{"fuzz_state_json", fuzz_state_json},
     Target{"fuzz_qemu", fuzz_qemu},
     Target{"fuzz_manifest", fuzz_manifest},
+    Target{"fuzz_policy", fuzz_policy},
 };
 
 }  // namespace vfsmend::fuzz

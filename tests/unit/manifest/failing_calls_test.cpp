@@ -97,8 +97,11 @@ class NthCallFails : public testing::Test {
   }
 
   TempDir dir_;
+  sys::UniqueFd before_{::open(".", O_PATH | O_CLOEXEC)};  // opening by handle changes it
 
  protected:
+  void TearDown() override { EXPECT_EQ(::fchdir(before_.get()), 0); }
+
   sys::ObjectHandle handle_;
   State state_;
 };
