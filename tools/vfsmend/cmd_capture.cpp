@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <linux/openat2.h>
 
+#include "base/text.h"
 #include "manifest/manifest_file.h"
 #include "manifest/mtree.h"
 #include "report/capture_text.h"
@@ -76,7 +77,8 @@ class CaptureRun {
     }
     const Result<void> written =
         sys::replace_file(file, as_text(*bytes), sys::FileMode::kPrivate);
-    if (!written) return unwritten(written.error().text.substr(file.size() + 2));
+    // Begins with the name that we gave it, which is none of the caller's.
+    if (!written) return unwritten(written.error().text.substr(printable(file).size() + 2));
     report.manifest = ManifestInfo{target_, bytes->size(),
                                    std::string(fact(result.manifest.facts, "time"))};
   }
