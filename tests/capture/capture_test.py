@@ -153,6 +153,13 @@ class Killed(Share):
             self.assertEqual(os.listdir(self.place), ["manifest"], call)
             self.assertEqual(self.read(), old, call)
 
+    def test_an_error_names_a_file_whatever_its_name(self):
+        self.file = os.path.join(self.place, "a\x01\x02\n\u202eb")
+        done = subprocess.run(self.strace("-e", "inject=fsync:error=EIO:when=1"), capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 8, done.stderr)
+        said = b" ".join(done.stdout.split())
+        self.assertIn(rb"a\x01\x02\n\xe2\x80\xaeb: cannot be synced: Input/output error", said)
+
 
 class Damaged(Share):
     def damages(self, whole):
