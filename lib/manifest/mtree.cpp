@@ -10,6 +10,8 @@
 namespace vfsmend {
 namespace {
 
+constexpr std::string_view kMagic = "*?[";
+
 // Bytes that would end a word, begin a comment or a keyword's value, or match as a pattern.
 bool is_plain(char c) {
   constexpr std::string_view kSpecial = "\\#=*?[]";
@@ -23,6 +25,18 @@ std::string encoded(std::string_view text) {
     else fmt::format_to(std::back_inserter(out), "\\{:03o}", static_cast<unsigned char>(c));
   }
   return out;
+}
+
+// mtree decodes a name first, and takes it for a pattern of fnmatch(3) then if it looks like one: `*`
+// would stand for whatever lies beside it. A pattern that matches this name alone is written instead.
+std::string encoded_name(std::string_view name) {
+  if (name.find_first_of(kMagic) == std::string_view::npos) return encoded(name);
+  std::string pattern;
+  for (const char c : name) {
+    if (c == '\\' || kMagic.find(c) != std::string_view::npos) pattern += '\\';
+    pattern += c;
+  }
+  return encoded(pattern);
 }
 
 std::string_view type_of(std::uint32_t mode) {
@@ -59,7 +73,7 @@ std::string mtree_text(const ManifestSection& section) {
   for (std::size_t i = 0; i < e.size_of(); ++i) {
     const bool is_share = i == 0;
     if (!is_share && e.parent[i] == kNoParent) continue;  // known by its handle only
-    paths[i] = is_share ? "." : paths[e.parent[i]] + "/" + encoded(e.name[i]);
+    paths[i] = is_share ? "." : paths[e.parent[i]] + "/" + encoded_name(e.name[i]);
     if ((e.notes[i] & (kChangedMeanwhile | kVanished)) != 0) continue;
     const std::uint32_t mode = e.mode[i];
     fmt::format_to(std::back_inserter(out), "{} type={} mode={:04o} uid={} gid={} nlink={}", paths[i],
