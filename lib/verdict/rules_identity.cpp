@@ -67,7 +67,9 @@ void Rules::tell_moved(EntryIndex e, const std::string& to) {
   const std::uint32_t at = recorded(e);
   struct statx stat{};
   const sys::UniqueFd fd(open_path(in_.calls, in_.share.fd.get(), to.c_str(), Leave::kNever, false));
-  const bool split = then.nlink[at] > 1 && !S_ISDIR(then.mode[at]) && fd.valid() &&
+  const std::string path = input_.texts.name_path(e);
+  const bool carried_over = to == path;  // the name leads to it still, and its directory is another one
+  const bool split = !carried_over && then.nlink[at] > 1 && !S_ISDIR(then.mode[at]) && fd.valid() &&
                      in_.calls.statx(fd.get(), "", AT_EMPTY_PATH, STATX_NLINK, stat) == 0 &&
                      stat.stx_nlink < then.nlink[at];
   moved_to_[e] = to;
@@ -76,11 +78,16 @@ void Rules::tell_moved(EntryIndex e, const std::string& to) {
   tell(code, Verdict::kRepair, e, [&](Finding& f) {
     f.message = split ? fmt::format("{} was one of {} names of a file, and is {}; the file is still at {}",
                                     f.path, then.nlink[at], there ? "another file now" : "gone", to)
-                      : fmt::format("{} was moved to {}", f.path, to);
+                : carried_over
+                    ? fmt::format("{} was carried over into the directory that has taken the place of its own",
+                                  f.path)
+                    : fmt::format("{} was moved to {}", f.path, to);
     f.before = {{"path", f.path}};
     f.after = {{"path", to}};
-    f.guest_sees = there ? "another file's bytes" : f.open ? "EIO on the path and through what is open on it"
-                                                           : "EIO on the path";
+    f.guest_sees = carried_over ? "EIO on the path, once that of its directory is mended"
+                   : there      ? "another file's bytes"
+                   : f.open     ? "EIO on the path and through what is open on it"
+                                : "EIO on the path";
     f.repair = Remedy{fmt::format("rewrite the path in the state to {}", to), true, {},
                       Mend::kRewritePath, to};
   });
