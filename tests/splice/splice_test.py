@@ -30,9 +30,8 @@ def run(tool, folder, inject=()):
     words = ["strace", "-qq", "-y", "-o", log, "-e", "trace=" + CALLS, "-e", "signal=none"]
     for fault in inject:
         words += ["-e", "inject=" + fault]
-    # The leak checker is a tracer too, and there can be only one.
     done = subprocess.run(words + [tool, stream, "kept", "raw", os.path.join(os.path.dirname(folder), STATE)],
-                          env=dict(os.environ, ASAN_OPTIONS="detect_leaks=0"), stderr=subprocess.DEVNULL, timeout=60)
+                          stderr=subprocess.DEVNULL, timeout=60)
     with open(log) as f:
         return done.returncode, sorted(os.listdir(folder)), f.read().splitlines()
 
