@@ -27,7 +27,7 @@ import never_answers  # noqa: E402
 import tree  # noqa: E402
 
 # The calls between the first byte of a manifest and its name on the disk.
-WRITING = ("openat", "write", "fchmod", "fsync", "linkat", "rename")
+WRITING = ("openat", "write", "fchmod", "fsync", "linkat", "renameat")
 # Format v2: the root, inode 2 at "a", and a handle on it.
 STATE = bytes([1, 2, 1, 4, 0, 0, 2, 1, 1, 1, 1, ord("a"), 0, 3, 1, 0, 2, 0, 0, 1, 0, 1, 0, 0, 0])
 DEADLINE_MS, MOST_SECONDS = 500, 3.0
@@ -146,7 +146,7 @@ class Killed(Share):
     def test_an_error_leaves_the_old_one_and_no_litter(self):
         self.run_tool(self.capture(), 0)
         old = self.read()
-        for call, error in (("fsync", "EIO"), ("fchmod", "EPERM"), ("linkat", "EDQUOT"), ("rename", "EIO")):
+        for call, error in (("fsync", "EIO"), ("fchmod", "EPERM"), ("linkat", "EDQUOT"), ("renameat", "EIO")):
             done = subprocess.run(self.strace("-e", f"inject={call}:error={error}:when=1"), capture_output=True, timeout=60)
             self.assertEqual(done.returncode, 8, (call, done.stderr))
             self.assertIn(self.file.encode() + b": ", done.stdout + done.stderr)

@@ -17,13 +17,20 @@ _vfsmend() {
   local capture='--shared-dir --share --mount-ns --dir --tree --hash --hash-budget --quiesced
     --daemon-pid --keep-unlinked --snapshot-id --sandbox-id --parent-id --profile --dialect --virtiofsd-version
     --daemon-args --overlay --format --output --color --max-findings --trace-id --deadline --help'
+  local repair='--dry-run --safe --yes --force --manifest --policy --hash-budget --search --allow-rebind
+    --allow-remount --snapshot-id --sandbox-id --shared-dir --share --mount-ns --profile --on-error --dialect --virtiofsd-version
+    --daemon-uid --daemon-args --sandbox --writeback --announce-submounts --no-announce-submounts
+    --posix-acl --inode-file-handles --modcaps --rlimit-nofile --thread-pool-size
+    --allow-direct-io --cache --readonly --allowed-dir --remap-filter --overlay --format --output
+    --color --redact-paths --max-findings --trace-id --deadline --help'
+  local undo='--dry-run --force --color --trace-id --deadline --help'
   local inspect='--dialect --overlay --format --output --color --redact-paths --trace-id --deadline
     --help'
   local explain='--color --help'
   COMPREPLY=()
 
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W 'check capture rehearse inspect explain help --version --help' -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W 'check capture rehearse repair undo inspect explain help --version --help' -- "$current")
     return
   fi
   local values=
@@ -40,7 +47,7 @@ _vfsmend() {
       values='text json'
       case ${COMP_WORDS[1]} in
         capture) values+=' mtree' ;;
-        check | rehearse) values+=' jsonl' ;;
+        check | rehearse | repair) values+=' jsonl' ;;
       esac
       ;;
     --shared-dir | --allowed-dir | --dir)
@@ -62,7 +69,7 @@ _vfsmend() {
     return
   fi
   case ${COMP_WORDS[1]} in
-    check | capture | rehearse | inspect)
+    check | capture | rehearse | repair | undo | inspect)
       if [[ $current == -* ]]; then
         local name=${COMP_WORDS[1]}
         mapfile -t COMPREPLY < <(compgen -W "${!name}" -- "$current")
