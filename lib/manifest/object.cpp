@@ -17,6 +17,7 @@
 
 #include "manifest/manifest.h"
 #include "sys/read_file.h"
+#include "sys/times.h"
 #include "sys/unique_fd.h"
 
 namespace vfsmend {
@@ -24,8 +25,6 @@ namespace {
 
 constexpr int kFlags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
-
-std::int64_t in_ns(const statx_timestamp& t) { return t.tv_sec * kNsPerSecond + t.tv_nsec; }
 
 int stat_now(sys::Calls& calls, int dir, const char* name, ObjectFacts& out) {
   struct statx stat{};
@@ -96,9 +95,9 @@ ObjectFacts facts_of(const struct statx& stat) {
   const bool special = S_ISCHR(stat.stx_mode) || S_ISBLK(stat.stx_mode);
   out.rdev = special ? makedev(stat.stx_rdev_major, stat.stx_rdev_minor) : 0;
   out.mount_id = stat.stx_mnt_id;
-  out.mtime = in_ns(stat.stx_mtime);
-  out.ctime = in_ns(stat.stx_ctime);
-  out.btime = (stat.stx_mask & STATX_BTIME) != 0 ? in_ns(stat.stx_btime) : kNoTime;
+  out.mtime = sys::nanoseconds(stat.stx_mtime);
+  out.ctime = sys::nanoseconds(stat.stx_ctime);
+  out.btime = (stat.stx_mask & STATX_BTIME) != 0 ? sys::nanoseconds(stat.stx_btime) : kNoTime;
   return out;
 }
 

@@ -6,19 +6,17 @@
 
 #include <cerrno>
 
+#include "sys/times.h"
+
 namespace vfsmend::sys {
 namespace {
 
 // Reads are made in pieces of this size, so that one of 2 GiB and more is not cut short silently.
 constexpr std::size_t kLargestRead = std::size_t{64} << 20;
 
-constexpr std::int64_t kNsPerSecond = 1'000'000'000;
-
-std::int64_t in_ns(const statx_timestamp& t) { return t.tv_sec * kNsPerSecond + t.tv_nsec; }
-
 FileStamp stamp_from(const struct statx& st) {
   return {std::uint64_t{st.stx_dev_major} << 32 | st.stx_dev_minor, st.stx_ino, st.stx_size,
-          in_ns(st.stx_mtime), in_ns(st.stx_ctime)};
+          nanoseconds(st.stx_mtime), nanoseconds(st.stx_ctime)};
 }
 
 Result<struct statx> look(Calls& calls, int fd) {

@@ -102,7 +102,7 @@ void Rules::tell_replaced(EntryIndex e) {
     f.message = code == Code::kI002
                     ? fmt::format("{} has the same inode number, but another object: the number was "
                                   "used again", f.path)
-                    : fmt::format("another object lies at {}, and the captured one is gone", f.path);
+                    : fmt::format("another object lies at {}, and the captured one was not found", f.path);
     f.before = {{"inode", std::to_string(then.ino[at])}};
     f.after = {{"inode", std::to_string(now.facts.ino)}};
     f.guest_sees = "another file's bytes";

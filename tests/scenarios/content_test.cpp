@@ -123,6 +123,22 @@ TEST_F(Contents, V14_TimesOnly) {
   EXPECT_EQ(again.codes(), "");
 }
 
+// ext4 has times to 2446, and 64 bits of nanoseconds end in 2262.
+TEST_F(Contents, TimesFarAway) {
+  private_mounts();
+  set_share(mount_ext4("far"));
+  write("future", "1");
+  write("past", "1");
+  sh(fmt::format("touch -d 2400-01-01 {} && touch -d 1905-01-01 {}", at("future"), at("past")));
+  look_up("future");
+  look_up("past");
+  pause();
+  capture();
+  EXPECT_EQ(check().codes(), "T001") << "newer than the guest's clock";
+  sh(fmt::format("touch -d 2410-01-01 {}; touch -d 1906-01-01 {}", at("future"), at("past")));
+  EXPECT_EQ(check().codes(), "C001 T001") << "the change of the first cannot be seen";
+}
+
 TEST_F(Contents, OpenFileWithOtherBytes) {
   write("db", "0123456789");
   open("db", O_RDWR);
