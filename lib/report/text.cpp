@@ -201,6 +201,10 @@ std::string report_text(const Report& report, int exit_code, const TextStyle& st
   if (report.container) head += fmt::format(" ({})", name_of(*report.container));
   if (!report.trace_id.empty()) head += fmt::format(", trace {}", printable(report.trace_id));
   std::string out = line(head, 0, style);
+  if (report.manifest) {
+    out += line(fmt::format("compared with the capture of {} ({})", printable(report.manifest->time),
+                            printable(report.manifest->path)), 0, style);
+  }
   if (!report.reason.empty() && report.findings.empty()) {
     out += line("could not be judged: " + printable(report.reason), 0, style);
   }

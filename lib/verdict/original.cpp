@@ -53,10 +53,10 @@ bool OriginalFinder::is_at(std::uint32_t position, const std::string& path) {
 OriginalFinder::ByHandle OriginalFinder::ask_file_system(std::uint32_t position, std::string& path) {
   const EntryTable& e = record_.section().entries;
   const std::string_view handle = e.handle[position];
-  if (handle.empty()) return ByHandle::kUnplaced;
+  // Of another file system below the share: the share's own would answer for an object of its own.
+  if (handle.empty() || e.device[position] != e.device[0]) return ByHandle::kUnplaced;
   const sys::UniqueFd fd(sys::open_by_object_handle(calls_, share_.fd.get(), e.handle_type[position],
                                                     as_bytes(handle)));
-  // Of another file system below the share, or of one that gives none out by handle.
   if (!fd.valid()) return fd.get() == -ESTALE ? ByHandle::kGone : ByHandle::kUnplaced;
   struct statx stat{};
   if (calls_.statx(fd.get(), "", AT_EMPTY_PATH, kObjectMask, stat) < 0) return ByHandle::kUnplaced;

@@ -76,6 +76,16 @@ constexpr std::string_view kCube = "CubeSandbox";
 constexpr std::string_view kReport = "Report";
 
 constexpr std::array kOptions = {
+    OptionSpec{"dry-run", Takes::kNothing, "", kRepairCommand | kUndoCommand, kApply,
+               "show what would be done, and change nothing", 'n'},
+    OptionSpec{"safe", Takes::kNothing, "", kRepairCommand, kApply,
+               "apply the steps that lose nothing the guest holds", 'p'},
+    OptionSpec{"yes", Takes::kNothing, "", kRepairCommand, kApply,
+               "apply all steps, those with casualties too", 'y'},
+    OptionSpec{"force", Takes::kNothing, "", kRepairCommand | kUndoCommand, kApply,
+               "repair: though another process has the snapshot open; undo: though the file is not as "
+               "the repair left it", 'f'},
+
     OptionSpec{"shared-dir", Takes::kOne, "DIR", kSharing, kShares,
                "the directory that the only device of the snapshot shares"},
     OptionSpec{"share", Takes::kMany, "ID=DIR", kSharing, kShares,
@@ -122,16 +132,6 @@ constexpr std::array kOptions = {
                "your name of the sandbox, the same"},
     OptionSpec{"parent-id", Takes::kOne, "ID", kCaptureCommand, kRecord,
                "your name of the snapshot that this one was made from"},
-
-    OptionSpec{"dry-run", Takes::kNothing, "", kRepairCommand | kUndoCommand, kApply,
-               "show what would be done, and change nothing", 'n'},
-    OptionSpec{"safe", Takes::kNothing, "", kRepairCommand, kApply,
-               "apply the steps that lose nothing the guest holds", 'p'},
-    OptionSpec{"yes", Takes::kNothing, "", kRepairCommand, kApply,
-               "apply all steps, those with casualties too", 'y'},
-    OptionSpec{"force", Takes::kNothing, "", kRepairCommand | kUndoCommand, kApply,
-               "repair: though another process has the snapshot open; undo: though the file is not as "
-               "the repair left it", 'f'},
 
     OptionSpec{"virtiofsd", Takes::kOne, "PROGRAM", kRehearseCommand, kWho,
                "path of the virtiofsd to ask; its version is what it says itself"},
