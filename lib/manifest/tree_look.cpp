@@ -88,8 +88,8 @@ class TreeWalk {
       add_unspeakable(directory, itself, names);
     }
     std::ranges::sort(names);
-    const auto twice = std::ranges::unique(names);  // a listing that moved under our hands
-    names.erase(twice.begin(), twice.end());
+    // A listing that moved under our hands has names twice. (clang 14 has no ranges::unique.)
+    names.erase(std::unique(names.begin(), names.end()), names.end());
     directory.set_names(names);
   }
 
