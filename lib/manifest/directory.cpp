@@ -123,7 +123,7 @@ std::string Directories::path_of(const Directory& directory) {
        at = at->parent) {
     const std::string name(at->parent->names[at->entry]);
     if (path.size() + name.size() > kLongestPath) return "../" + path;
-    path = path.empty() ? name : name + "/" + path;
+    path.insert(0, path.empty() ? "" : "/").insert(0, name);
   }
   return path;
 }

@@ -143,7 +143,7 @@ std::string path_of(const EntryTable& entries, std::uint32_t entry) {
   for (; entries.parent[entry] != kNoParent; entry = entries.parent[entry]) {
     const std::string_view name = entries.name[entry];
     if (path.size() + name.size() > kLongest) return "../" + path;
-    path = path.empty() ? std::string(name) : std::string(name) + "/" + path;
+    path.insert(0, path.empty() ? "" : "/").insert(0, name);
   }
   return path;
 }

@@ -147,7 +147,7 @@ bool RepairPlan::has_steps() const {
 Result<RepairPlan> plan_repair(sys::Calls& calls, const CheckRequest& request, Consent consent,
                                const Progress& progress) {
   RepairPlan plan;
-  const auto judge = [&](DeviceInput input, const Progress& told_by) {
+  const auto judge = [&](const DeviceInput& input, const Progress& told_by) {
     DeviceOutcome outcome = check_device(input, told_by);
     const bool mendable = outcome.report.verdict == Verdict::kRepair && input.device.state;
     if (mendable) {
