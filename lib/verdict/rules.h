@@ -59,6 +59,7 @@ class Rules {
   bool judge_kept(EntryIndex e);
   // rules_flags.cpp
   [[nodiscard]] bool has_captured_size(EntryIndex e) const;
+  void judge_descriptors();
   // rules_mounts.cpp: R002, R003, R004, I003
   void judge_root_object();
   void judge_mounts();

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 
+#include "base/text.h"
 #include "verdict/open_rules.h"
 #include "verdict/rules.h"
 
@@ -125,14 +127,26 @@ void Rules::judge_options() {
         "the first setxattr hangs the whole mount",
         "pause again without --posix-acl, or remount in the guest before anything sets an xattr");
   }
+  judge_descriptors();
+}
+
+// E002. With file handles only what has none keeps a descriptor; what the prediction ran out of counts
+// whatever the sum says.
+void Rules::judge_descriptors() {
+  const Destination& have = in_.destination;
   const auto room = descriptor_room(have);
+  const bool all_keep = in_.share.fd.valid()
+                            ? in_.share.inode_file_handles == InodeFileHandles::kNever
+                            : have.inode_file_handles == InodeFileHandles::kNever;
   std::uint64_t needed = in_.state.handles.size();
-  if (have.inode_file_handles == InodeFileHandles::kNever) {
-    for (const Inode& i : in_.state.inodes) needed += location_as<Invalid>(i) ? 0 : 1;
+  for (EntryIndex e = 0; e < in_.state.inodes.size(); ++e) {
+    const bool keeps = all_keep || (input_.walk && node(e).without_handle);
+    needed += keeps && !location_as<Invalid>(inode(e)) ? 1 : 0;
   }
+  const bool ran_out = input_.restore.error && input_.restore.error->ends_with(os_error_text(ENFILE));
   const std::uint64_t least = kReservedDescriptors + std::max<std::uint64_t>(have.thread_pool_size, 1);
   const bool starts = have.rlimit_nofile.value_or(least) >= least;  // else that is told
-  if (!room || !starts || needed <= *room) return;
+  if (!room || !starts || (needed <= *room && !ran_out)) return;
   out_.add(Code::kE002, Verdict::kRepair, [&] {
     Finding f;
     f.code = Code::kE002;
