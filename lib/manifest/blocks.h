@@ -114,6 +114,8 @@ class BlockWriter {
   ZSTD_CCtx_s* zstd_;
   ByteVector table_;
   ByteVector stored_;
+  std::unique_ptr<std::uint8_t[]> room_;  // a block is compressed into it
+  std::size_t room_size_ = 0;
   std::uint64_t raw_size_ = 0;
 };
 

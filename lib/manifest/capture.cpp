@@ -167,8 +167,9 @@ class Capture {
     input.whole_tree = section_.whole_tree;
     input.hash = in_.hash;
     input.hash_budget = in_.hash_budget;
+    input.expect_memory = in_.expect_memory;
     // Small scopes are done before a thread has started.
-    const bool large = section_.whole_tree || scope.names().size() > 4 * Directory::kPiece;
+    const bool large = section_.whole_tree || scope.names().size() > 4 * kPieceSize;
     const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
     if (large) input.helpers = std::min(kMostHelpers, 2 * cores - 1);
     if (in_.progress) {

@@ -30,6 +30,8 @@ struct CaptureInput {
   HashScope hash = HashScope::kUsed;
   std::uint64_t hash_budget = kDefaultHashBudget;
   std::function<void(std::string_view stage)> progress;
+  // Told about how many bytes the table is going to take, as CheckRequest::expect_memory.
+  std::function<void(std::uint64_t bytes)> expect_memory = nullptr;
 };
 
 struct Captured {

@@ -103,10 +103,15 @@ class TextColumn {
   TextColumn(TextBytes bytes, std::size_t size)
       : bytes_(std::move(bytes)), size_(size), length_(size > 0 ? bytes_.size() / size : 0) {}
 
+  // For so many texts, with so many bytes in all.
+  void reserve(std::size_t texts, std::size_t bytes) {
+    bytes_.reserve(bytes);
+    room_ = texts;
+  }
   void add(std::string_view text) {
     if (size_ == 0) length_ = text.size();
     if (ends_.empty() && text.size() != length_) {
-      ends_.reserve(size_ + 1);
+      ends_.reserve(std::max(room_, size_ + 1));
       for (std::size_t i = 0; i < size_; ++i) ends_.push_back((i + 1) * length_);
     }
     bytes_.insert(bytes_.end(), text.begin(), text.end());
@@ -136,6 +141,7 @@ class TextColumn {
   std::vector<std::uint64_t> ends_;  // empty: each text has length_ bytes
   std::size_t size_ = 0;
   std::uint64_t length_ = 0;
+  std::size_t room_ = 0;  // for so many `ends_`, should they differ
 };
 
 }  // namespace vfsmend

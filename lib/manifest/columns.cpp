@@ -50,16 +50,19 @@ bool is_constant(Bytes raw, std::size_t count, Coding coding) {
 template <typename T>
 void put_integers(ByteVector& out, const Column<T>& values, Coding coding) {
   using U = std::make_unsigned_t<T>;
+  const std::size_t count = values.size();
   const std::size_t begin = out.size();
-  out.resize(begin + values.size() * sizeof(U));
+  out.resize(begin + count * sizeof(U));
+  std::array<U, kRun> room;
   U last = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    auto value = static_cast<U>(values[i]);
-    if (coding == Coding::kDelta) value = zigzag(static_cast<U>(value - last));
-    last = static_cast<U>(values[i]);
-    for (std::size_t byte = 0; byte < sizeof(U); ++byte) {
-      out[begin + byte * values.size() + i] = static_cast<std::uint8_t>(value >> (8 * byte));
+  for (std::size_t first = 0; first < count; first += kRun) {
+    const std::span<U> run(room.data(), std::min(kRun, count - first));
+    for (std::size_t i = 0; i < run.size(); ++i) {
+      const auto value = static_cast<U>(values[first + i]);
+      run[i] = coding == Coding::kDelta ? zigzag(static_cast<U>(value - last)) : value;
+      last = value;
     }
+    shuffle<U>(run, out.data() + begin + first, count);
   }
 }
 

@@ -4,9 +4,12 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 
+#include "base/text.h"
 #include "sys/listing.h"
 #include "sys/walk.h"
 
@@ -35,15 +38,32 @@ int open_component(sys::Calls& calls, int dir, const char* name, std::uint64_t f
 
 }  // namespace
 
-void Directory::set_names(const std::vector<std::string>& sorted) {
-  for (const std::string& name : sorted) names.add(name);
-  objects.resize(sorted.size());
-  pieces.resize(sorted.size() / kPiece + 1);
+void NameList::clear() {
+  text_.clear();
+  ends_.clear();
+}
+
+void NameList::add(std::string_view name) {
+  text_.append(name).push_back('\0');
+  ends_.push_back(text_.size());
+}
+
+std::span<std::string_view> NameList::sorted() {
+  sorted_.clear();
+  std::size_t begin = 0;
+  for (const std::size_t end : ends_) {
+    sorted_.push_back(std::string_view(text_).substr(begin, end - begin - 1));
+    begin = end;
+  }
+  std::ranges::sort(sorted_);
+  // A listing that moved under our hands has names twice. (clang 14 has no ranges::unique.)
+  sorted_.erase(std::unique(sorted_.begin(), sorted_.end()), sorted_.end());
+  return sorted_;
 }
 
 void Directory::keep(std::size_t at, const Object& object, const Look& look) {
   SeenObject& out = objects[at];
-  Piece& piece = pieces[at / kPiece];
+  Piece& piece = pieces[at / kPieceSize];
   out.look = look;
   if (!out.is_known()) return;
   out.facts = object.facts;
@@ -72,14 +92,42 @@ Directory& Directories::add(Directory* parent, std::uint32_t entry, std::uint32_
   return added;
 }
 
+void Directories::set_names(Directory& directory, NameList& names) {
+  const std::span<std::string_view> sorted = names.sorted();
+  std::size_t size = 0;
+  for (const std::string_view name : sorted) size += name.size() + 1;
+  char* to = memory_.make<char>(size).data();
+  directory.names = memory_.make<std::string_view>(sorted.size());
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    std::memcpy(to, sorted[i].data(), sorted[i].size() + 1);
+    directory.names[i] = {to, sorted[i].size()};
+    to += sorted[i].size() + 1;
+  }
+  set_objects(directory);
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    directory.objects[i].not_utf8 = !is_utf8(directory.names[i]);
+  }
+}
+
+void Directories::set_nameless(Directory& directory, std::size_t count) {
+  directory.names = memory_.make<std::string_view>(count);
+  std::ranges::fill(directory.names, "");
+  set_objects(directory);
+}
+
+void Directories::set_objects(Directory& directory) {
+  directory.objects = memory_.make<SeenObject>(directory.names.size());
+  directory.pieces.resize(directory.names.size() / kPieceSize + 1);
+}
+
 int Directories::open(sys::Calls& calls, int share, Directory& directory, bool for_reading) {
   const std::uint64_t flags = for_reading ? kReading : kSearching;
   Directory& parent = *directory.parent;
-  const std::string name(parent.names[directory.entry]);
+  const std::string_view name = parent.names[directory.entry];
   int fd = 0;
   if (parent.parent == nullptr) fd = open_component(calls, share, ".", flags);
   else if (parent.crowded) fd = open_by_path(calls, share, directory, flags);
-  else fd = open_component(calls, parent.fd.get(), name.c_str(), flags);
+  else fd = open_component(calls, parent.fd.get(), name.data(), flags);
   if (fd < 0) return fd;
   directory.fd = sys::UniqueFd(fd);
   directory.crowded = open_.fetch_add(1) > kMostOpen;
@@ -121,28 +169,29 @@ std::string Directories::path_of(const Directory& directory) {
   std::string path;
   for (const Directory* at = &directory; at->parent != nullptr && at->parent->parent != nullptr;
        at = at->parent) {
-    const std::string name(at->parent->names[at->entry]);
+    const std::string_view name = at->parent->names[at->entry];
     if (path.size() + name.size() > kLongestPath) return "../" + path;
     path.insert(0, path.empty() ? "" : "/").insert(0, name);
   }
   return path;
 }
 
-int read_names(sys::Calls& calls, int fd, std::vector<std::string>& out) {
+int read_names(sys::Calls& calls, int fd, NameList& out) {
   thread_local std::array<std::uint8_t, std::size_t{64} << 10> buffer;
   return sys::for_each_name(calls, fd, buffer, [&](const char* name, std::uint64_t) {
-    out.emplace_back(name);
+    out.add(name);
     return true;
   });
 }
 
-int read_some_names(sys::Calls& calls, int dir, std::size_t most, std::vector<std::string>& out) {
+int read_unspeakable_names(sys::Calls& calls, int dir, std::size_t most, NameList& out) {
   std::array<std::uint8_t, 4096> buffer;
   const sys::UniqueFd fd(open_component(calls, dir, ".", kReading));
   if (!fd.valid()) return fd.get();
+  std::size_t seen = 0;
   return sys::for_each_name(calls, fd.get(), buffer, [&](const char* name, std::uint64_t) {
-    out.emplace_back(name);
-    return out.size() < most;
+    if (!is_utf8(name)) out.add(name);
+    return ++seen < most;
   });
 }
 

@@ -4,8 +4,6 @@
 #include <fmt/core.h>
 
 #include <array>
-#include <system_error>
-#include <thread>
 #include <type_traits>
 #include <utility>
 
@@ -13,13 +11,16 @@
 #include "manifest/blocks.h"
 #include "manifest/columns.h"
 #include "manifest/section_head.h"
+#include "sys/do_both.h"
 
 namespace vfsmend {
 namespace {
 
 using columns::Coding;
 
-constexpr std::size_t kWorthAThread = 32'768;  // entries
+// Entries from which a second thread is worth its start: packing is several times the work.
+constexpr std::size_t kReadByTwo = 32'768;
+constexpr std::size_t kWrittenByTwo = 4'096;
 constexpr std::size_t kKinds = static_cast<std::size_t>(kLastBlock) + 1;
 
 // Calls visit(kind, coding, column) for each column of integers.
@@ -52,54 +53,40 @@ void put_hashes(ByteVector& out, const EntryTable& e) {
   columns::put_integers(out, halves, Coding::kPlain);
 }
 
+void put_block(ByteVector& out, const ManifestSection& section, BlockKind kind) {
+  const EntryTable& e = section.entries;
+  if (kind == BlockKind::kSection) out = encode_section_head(section);
+  if (kind == BlockKind::kName) columns::put_names(out, e.name);
+  if (kind == BlockKind::kHandle) columns::put_handles(out, e.handle, e.ino);
+  if (kind == BlockKind::kTarget) columns::put_texts(out, e.target);
+  if (kind == BlockKind::kHash) put_hashes(out, e);
+  for_each_integer(e, [&](BlockKind its_kind, Coding coding, const auto& column) {
+    if (kind == its_kind) columns::put_column(out, column, coding);
+  });
+}
+
 // The blocks from `first` to `last`, in their order.
 void encode_part(const ManifestSection& section, std::uint32_t number, BlockKind first, BlockKind last,
                  BlockWriter& out) {
-  const EntryTable& e = section.entries;
-  std::array<ByteVector, kKinds> raw;
-  const auto wanted = [&](BlockKind kind) { return kind >= first && kind <= last; };
-  const auto at = [&](BlockKind kind) -> ByteVector& {
-    return raw[static_cast<std::size_t>(kind)];
-  };
-  if (wanted(BlockKind::kSection)) at(BlockKind::kSection) = encode_section_head(section);
-  for_each_integer(e, [&](BlockKind kind, Coding coding, const auto& column) {
-    if (wanted(kind)) columns::put_column(at(kind), column, coding);
-  });
-  if (wanted(BlockKind::kName)) columns::put_names(at(BlockKind::kName), e.name);
-  if (wanted(BlockKind::kHandle)) columns::put_handles(at(BlockKind::kHandle), e.handle, e.ino);
-  if (wanted(BlockKind::kTarget)) columns::put_texts(at(BlockKind::kTarget), e.target);
-  if (wanted(BlockKind::kHash)) put_hashes(at(BlockKind::kHash), e);
+  ByteVector raw;  // for one after the other: memory that was written once costs no page fault
   for (auto kind = first; kind <= last; kind = BlockKind{static_cast<std::uint32_t>(kind) + 1}) {
-    if (kind != BlockKind::kHash || !e.hash.empty()) out.add(kind, number, at(kind));
-    at(kind) = {};
+    if (kind == BlockKind::kHash && section.entries.hash.empty()) continue;
+    raw.clear();
+    put_block(raw, section, kind);
+    out.add(kind, number, raw);
   }
-}
-
-// Does both, at the same time where a second thread is to be had.
-template <typename One, typename Other>
-void do_both(One one, Other other) {
-  std::thread helper;
-  if (std::thread::hardware_concurrency() > 1) {
-    try {
-      helper = std::thread(one);
-    } catch (const std::system_error&) {  // no more threads here: this one does it all
-    }
-  }
-  if (!helper.joinable()) one();
-  other();
-  if (helper.joinable()) helper.join();
 }
 
 void encode_section(const ManifestSection& section, std::uint32_t number, BlockWriter& out) {
   constexpr auto kMiddle = BlockKind::kIno;  // about as much work before as behind it
   const auto behind = BlockKind{static_cast<std::uint32_t>(kMiddle) + 1};
-  if (section.entries.size_of() < kWorthAThread) {
+  if (section.entries.size_of() < kWrittenByTwo) {
     encode_part(section, number, BlockKind::kSection, kLastBlock, out);
     return;
   }
   BlockWriter rest;
-  do_both([&] { encode_part(section, number, BlockKind::kSection, kMiddle, out); },
-          [&] { encode_part(section, number, behind, kLastBlock, rest); });
+  sys::do_both([&] { encode_part(section, number, BlockKind::kSection, kMiddle, out); },
+               [&] { encode_part(section, number, behind, kLastBlock, rest); });
   out.append(rest);
 }
 
@@ -184,14 +171,14 @@ class SectionReader {
   // A large one by two threads, which share nothing: this one has the texts, whose memory is taken
   // as it goes, and the inode numbers that handles need; the other the rest of the integers.
   Result<void> read_columns(EntryTable& e) {
-    if (count_ < kWorthAThread) {
+    if (count_ < kReadByTwo) {
       VFSMEND_TRY(read_integers_but_ino(e, unpacker_));
       return read_ino_and_texts(e);
     }
     Result<void> integers;
     Result<void> texts;
-    do_both([&] { integers = read_integers_but_ino(e, helpers_); },
-            [&] { texts = read_ino_and_texts(e); });
+    sys::do_both([&] { integers = read_integers_but_ino(e, helpers_); },
+                 [&] { texts = read_ino_and_texts(e); });
     VFSMEND_TRY(std::move(integers));
     return texts;
   }

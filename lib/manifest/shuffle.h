@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values out of their planes: all first (lowest) bytes, then all second bytes, .. . A run of them
+// Values into their planes and out of them: all first (lowest) bytes, then all second bytes, .. . A run of them
 // at a time, which stays in the first cache: memory is touched once, where the values end up.
 #pragma once
 
@@ -14,6 +14,15 @@
 namespace vfsmend::columns {
 
 inline constexpr std::size_t kRun = 2048;  // values
+
+// `plane` is where the run's first bytes go; its second ones go `stride` further.
+template <typename U>
+void shuffle(std::span<const U> run, std::uint8_t* plane, std::size_t stride) {
+  for (std::size_t byte = 0; byte < sizeof(U); ++byte, plane += stride) {
+    const std::size_t shift = 8 * byte;
+    for (std::size_t i = 0; i < run.size(); ++i) plane[i] = static_cast<std::uint8_t>(run[i] >> shift);
+  }
+}
 
 // `plane` is where the run's first bytes are; its second ones are `stride` further; `planes` of
 // them, at most sizeof(U). False: all are zero, and `run` is not written.

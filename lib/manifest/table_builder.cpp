@@ -2,102 +2,132 @@
 #include "manifest/table_builder.h"
 
 #include <map>
+#include <span>
 #include <unordered_map>
+#include <vector>
 
-#include "base/text.h"
+#include "sys/do_both.h"
 
 namespace vfsmend {
 namespace {
 
-class TableBuilder {
+constexpr std::size_t kWorthAThread = 4'096;  // entries
+constexpr std::uint64_t kMemoryPerEntry = 160;  // bytes: its columns, and what packs one of them
+
+// A directory, and where it stands in the table itself.
+struct Placed {
+  const Directory* directory = nullptr;
+  std::uint32_t parent = kNoParent;
+};
+
+// Breadth first.
+std::vector<Placed> placed(const Directories& directories) {
+  std::vector<Placed> out = {{&directories.all().front(), kNoParent}};
+  out.reserve(directories.all().size());
+  std::uint32_t position = 0;
+  for (std::size_t next = 0; next < out.size(); ++next) {
+    for (const SeenObject& object : out[next].directory->objects) {
+      if (object.below != nullptr) out.push_back({object.below, position});
+      ++position;
+    }
+  }
+  return out;
+}
+
+// The columns that are numbers of an object by itself.
+class NumberBuilder {
  public:
-  TreeLook build(const Directories& directories) {
-    std::size_t count = 0;
-    bool hashed = false;
-    for (const Directory& directory : directories.all()) {
-      count += directory.objects.size();
-      for (const SeenObject& object : directory.objects) hashed |= (object.notes & kHasHash) != 0;
+  explicit NumberBuilder(TreeLook& out) : out_(out), e_(out.entries) {}
+
+  void reserve(std::size_t count) {
+    for (auto* column : {&e_.parent, &e_.mode, &e_.uid, &e_.gid, &e_.nlink, &e_.device}) {
+      column->reserve(count);
     }
-    out_.xattr_sets.emplace_back();
-    reserve(count);
-    if (hashed) out_.entries.hash.reserve(count);
-    std::vector<std::pair<const Directory*, std::uint32_t>> waiting = {
-        {&directories.all().front(), kNoParent}};
-    for (std::size_t next = 0; next < waiting.size(); ++next) {
-      const auto [directory, parent] = waiting[next];
-      for (std::size_t i = 0; i < directory->objects.size(); ++i) {
-        const auto position = static_cast<std::uint32_t>(out_.entries.size_of());
-        add(*directory, i, parent);
-        if (hashed) out_.entries.hash.push_back(directory->objects[i].hash);
-        const Directory* below = directory->objects[i].below;
-        if (below != nullptr) waiting.emplace_back(below, position);
-      }
-    }
-    return std::move(out_);
+    for (auto* column : {&e_.node, &e_.size, &e_.ino, &e_.rdev}) column->reserve(count);
+    for (auto* column : {&e_.mtime, &e_.ctime, &e_.btime}) column->reserve(count);
+    e_.handle_type.reserve(count);
+  }
+
+  void add(const SeenObject& object, std::uint32_t parent) {
+    const ObjectFacts& facts = object.facts;
+    e_.parent.push_back(parent);
+    e_.node.push_back(object.node);
+    e_.mode.push_back(facts.mode);
+    e_.uid.push_back(facts.uid);
+    e_.gid.push_back(facts.gid);
+    e_.nlink.push_back(facts.nlink);
+    e_.size.push_back(facts.size);
+    e_.device.push_back(device(facts.device));
+    e_.ino.push_back(facts.ino);
+    e_.rdev.push_back(facts.rdev);
+    const bool known = object.is_known();
+    e_.mtime.push_back(known ? facts.mtime : kNoTime);
+    e_.ctime.push_back(known ? facts.ctime : kNoTime);
+    e_.btime.push_back(known ? facts.btime : kNoTime);
+    e_.handle_type.push_back(object.handle_type);
   }
 
  private:
-  void reserve(std::size_t count) {
-    EntryTable& e = out_.entries;
-    for (auto* column : {&e.parent, &e.mode, &e.uid, &e.gid, &e.nlink, &e.device, &e.xattrs}) {
-      column->reserve(count);
-    }
-    for (auto* column : {&e.node, &e.size, &e.ino, &e.rdev}) column->reserve(count);
-    for (auto* column : {&e.mtime, &e.ctime, &e.btime}) column->reserve(count);
-    e.handle_type.reserve(count);
-    e.notes.reserve(count);
+  std::uint32_t device(std::uint64_t number) {
+    if (!out_.devices.empty() && out_.devices[last_device_] == number) return last_device_;
+    const auto [known, is_new] =
+        devices_.try_emplace(number, static_cast<std::uint32_t>(out_.devices.size()));
+    if (is_new) out_.devices.push_back(number);
+    return last_device_ = known->second;
   }
 
-  void add(const Directory& directory, std::size_t at, std::uint32_t parent) {
+  TreeLook& out_;
+  EntryTable& e_;
+  std::unordered_map<std::uint64_t, std::uint32_t> devices_;
+  std::uint32_t last_device_ = 0;
+};
+
+// The other columns, and what is to be told.
+class TextBuilder {
+ public:
+  explicit TextBuilder(TreeLook& out) : out_(out) { out_.xattr_sets.emplace_back(); }
+
+  void reserve(std::size_t count, std::span<const Placed> order) {
+    std::size_t bytes = 0;
+    for (const auto& [directory, parent] : order) {
+      for (const std::string_view name : directory->names) bytes += name.size();
+    }
+    out_.entries.name.reserve(count, bytes);
+    out_.entries.xattrs.reserve(count);
+    out_.entries.notes.reserve(count);
+  }
+
+  void add(const Directory& directory, std::size_t at) {
     const SeenObject& object = directory.objects[at];
-    const ObjectFacts& facts = object.facts;
+    const Piece& piece = directory.pieces[at / kPieceSize];
+    const std::string_view bytes(piece.bytes);
     EntryTable& e = out_.entries;
-    e.parent.push_back(parent);
     e.name.add(directory.names[at]);
-    e.node.push_back(object.node);
-    e.mode.push_back(facts.mode);
-    e.uid.push_back(facts.uid);
-    e.gid.push_back(facts.gid);
-    e.nlink.push_back(facts.nlink);
-    e.size.push_back(facts.size);
-    e.device.push_back(device(facts.device));
-    e.ino.push_back(facts.ino);
-    e.rdev.push_back(facts.rdev);
-    const bool known = object.is_known();
-    e.mtime.push_back(known ? facts.mtime : kNoTime);
-    e.ctime.push_back(known ? facts.ctime : kNoTime);
-    e.btime.push_back(known ? facts.btime : kNoTime);
-    add_bytes(directory, at);
+    e.handle.add(bytes.substr(object.bytes_at, object.handle_size));
+    e.target.add(bytes.substr(object.bytes_at + object.handle_size, object.target_size));
+    e.xattrs.push_back(object.xattrs == 0 ? 0 : set_of(piece.xattrs[object.xattrs - 1]));
+    // From the first that has one on, each has a place for it.
+    if ((object.notes & kHasHash) != 0) e.hash.resize(e.notes.size());
+    if (!e.hash.empty() || (object.notes & kHasHash) != 0) e.hash.push_back(object.hash);
     add_notes(directory, at);
   }
 
-  void add_bytes(const Directory& directory, std::size_t at) {
-    const SeenObject& object = directory.objects[at];
-    EntryTable& e = out_.entries;
-    const Directory::Piece& piece = directory.pieces[at / Directory::kPiece];
-    const std::string_view bytes(piece.bytes);
-    e.handle_type.push_back(object.handle_type);
-    e.handle.add(bytes.substr(object.bytes_at, object.handle_size));
-    e.target.add(bytes.substr(object.bytes_at + object.handle_size, object.target_size));
-    std::uint32_t set = 0;
-    if (object.xattrs != 0) {
-      const XattrSet& found = piece.xattrs[object.xattrs - 1];
-      const auto [known, is_new] =
-          sets_.try_emplace(found, static_cast<std::uint32_t>(out_.xattr_sets.size()));
-      if (is_new) out_.xattr_sets.push_back(found);
-      set = known->second;
-    }
-    e.xattrs.push_back(set);
+ private:
+  std::uint32_t set_of(const XattrSet& found) {
+    const auto [known, is_new] =
+        sets_.try_emplace(found, static_cast<std::uint32_t>(out_.xattr_sets.size()));
+    if (is_new) out_.xattr_sets.push_back(found);
+    return known->second;
   }
 
   void add_notes(const Directory& directory, std::size_t at) {
     const SeenObject& object = directory.objects[at];
-    const auto entry = static_cast<std::uint32_t>(out_.entries.size_of() - 1);
+    const auto entry = static_cast<std::uint32_t>(out_.entries.notes.size());
     std::uint8_t notes = object.notes;
     const auto tell = [&](TreeNote::Kind kind) {
       out_.notes.push_back({kind, entry, object.look.err, object.look.what});
     };
-    if (!is_utf8(directory.names[at])) tell(TreeNote::Kind::kNotUtf8);
+    if (object.not_utf8) tell(TreeNote::Kind::kNotUtf8);
     if (object.not_hashed) tell(TreeNote::Kind::kNotHashed);
     switch (object.look.end) {
       case LookEnd::kWhole: break;
@@ -117,24 +147,45 @@ class TableBuilder {
     out_.entries.notes.push_back(notes);
   }
 
-  std::uint32_t device(std::uint64_t number) {
-    if (!out_.devices.empty() && out_.devices[last_device_] == number) return last_device_;
-    const auto [known, is_new] =
-        devices_.try_emplace(number, static_cast<std::uint32_t>(out_.devices.size()));
-    if (is_new) out_.devices.push_back(number);
-    return last_device_ = known->second;
-  }
-
-  TreeLook out_;
+  TreeLook& out_;
   std::map<XattrSet, std::uint32_t> sets_;
-  std::unordered_map<std::uint64_t, std::uint32_t> devices_;
-  std::uint32_t last_device_ = 0;
 };
+
+void build_numbers(std::span<const Placed> order, NumberBuilder& builder) {
+  for (const auto& [directory, parent] : order) {
+    for (const SeenObject& object : directory->objects) builder.add(object, parent);
+  }
+}
+
+void build_texts(std::span<const Placed> order, TextBuilder& builder) {
+  for (const auto& [directory, parent] : order) {
+    for (std::size_t i = 0; i < directory->objects.size(); ++i) builder.add(*directory, i);
+  }
+}
 
 }  // namespace
 
-TreeLook build_table(const Directories& directories) {
-  return TableBuilder().build(directories);
+TreeLook build_table(const Directories& directories,
+                     const std::function<void(std::uint64_t bytes)>& expect_memory) {
+  TreeLook out;
+  const std::vector<Placed> order = placed(directories);
+  std::size_t count = 0;
+  for (const Placed& each : order) count += each.directory->objects.size();
+  if (expect_memory) expect_memory(count * kMemoryPerEntry);
+  // What they need is taken by this thread: the heap that was made ready is its own.
+  NumberBuilder numbers(out);
+  TextBuilder texts(out);
+  numbers.reserve(count);
+  texts.reserve(count, order);
+  const auto add_numbers = [&] { build_numbers(order, numbers); };
+  const auto add_texts = [&] { build_texts(order, texts); };
+  if (count >= kWorthAThread) {
+    sys::do_both(add_numbers, add_texts);
+  } else {
+    add_numbers();
+    add_texts();
+  }
+  return out;
 }
 
 std::string path_of(const EntryTable& entries, std::uint32_t entry) {

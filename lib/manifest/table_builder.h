@@ -4,12 +4,17 @@
 // entries of a directory are found by halving.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+
 #include "manifest/directory.h"
 #include "manifest/tree_look.h"
 
 namespace vfsmend {
 
 // `directories` begins with the one that holds the share itself.
-[[nodiscard]] TreeLook build_table(const Directories& directories);
+[[nodiscard]] TreeLook build_table(
+    const Directories& directories,
+    const std::function<void(std::uint64_t bytes)>& expect_memory = nullptr);
 
 }  // namespace vfsmend

@@ -6,10 +6,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <memory>
 #include <mutex>
 
-#include "base/text.h"
 #include "manifest/directory.h"
 #include "manifest/table_builder.h"
 #include "sys/object_handle.h"
@@ -17,8 +15,6 @@
 
 namespace vfsmend {
 namespace {
-
-constexpr std::size_t kPiece = Directory::kPiece;
 
 class TreeWalk {
  public:
@@ -30,12 +26,12 @@ class TreeWalk {
 
   TreeLook run() {
     Directory& top = directories_.add(nullptr, 0, 0);
-    top.set_names(std::vector<std::string>(1 + in_.loose.size()));
+    directories_.set_nameless(top, 1 + in_.loose.size());
     look(top, 0, in_.share, "", in_.scope.names().front().node, in_.scope.names().front().open);
     for (std::size_t i = 0; i < in_.loose.size(); ++i) look_at_loose(top, i);
     if (S_ISDIR(top.objects[0].facts.mode)) add_directory(top, 0, 0);
     pool_.run(in_.helpers);
-    TreeLook out = build_table(directories_);
+    TreeLook out = build_table(directories_, in_.expect_memory);
     out.hashed_bytes = in_.hash_budget - budget_.load();
     out.listing_cut = listing_cut_;
     return out;
@@ -66,53 +62,43 @@ class TreeWalk {
     }
     list(directory, itself);
     const std::size_t count = directory.names.size();
-    directory.unfinished.store(static_cast<std::uint32_t>(count / kPiece + 1));
-    for (std::size_t at = kPiece; at <= count && !directory.crowded; at += kPiece) {
+    directory.unfinished.store(static_cast<std::uint32_t>(count / kPieceSize + 1));
+    for (std::size_t at = kPieceSize; at <= count && !directory.crowded; at += kPieceSize) {
       pool_.add({[this, &directory, at] { look_at_piece(directory, at); }, &directory});
     }
     look_at_piece(directory, 0);
     // Each piece that waits holds the descriptor: a crowded one has none that wait.
-    for (std::size_t at = kPiece; at <= count && directory.crowded; at += kPiece) {
+    for (std::size_t at = kPieceSize; at <= count && directory.crowded; at += kPieceSize) {
       look_at_piece(directory, at);
     }
   }
 
   void list(Directory& directory, SeenObject& itself) {
-    std::vector<std::string> names;
+    thread_local NameList names;
+    names.clear();
+    int err = 0;
     if (in_.whole_tree) {
-      const int err = read_names(in_.calls, directory.fd.get(), names);
-      if (err < 0) itself.set_problem({LookEnd::kUnreadable, -err, "directory"});
+      err = read_names(in_.calls, directory.fd.get(), names);
     } else {
       const auto [begin, end] = in_.scope.children(directory.scope);
-      for (std::uint32_t i = begin; i < end; ++i) names.push_back(in_.scope.names()[i].text);
-      add_unspeakable(directory, itself, names);
+      for (std::uint32_t i = begin; i < end; ++i) names.add(in_.scope.names()[i].text);
+      // Names that no state can hold, since it holds UTF-8 only. What is read of a directory is bound
+      // by what the state knows in it: a capture costs what the state costs.
+      err = read_unspeakable_names(in_.calls, directory.fd.get(), 64 + 16 * names.size(), names);
     }
-    std::ranges::sort(names);
-    // A listing that moved under our hands has names twice. (clang 14 has no ranges::unique.)
-    names.erase(std::unique(names.begin(), names.end()), names.end());
-    directory.set_names(names);
-  }
-
-  // Names that no state can hold, since it holds UTF-8 only. What is read of a directory is bound by
-  // what the state knows in it: a capture costs what the state costs.
-  void add_unspeakable(Directory& directory, SeenObject& itself, std::vector<std::string>& names) {
-    const std::size_t most = 64 + 16 * names.size();
-    std::vector<std::string> listed;
-    const int more = read_some_names(in_.calls, directory.fd.get(), most, listed);
-    if (more > 0) listing_cut_ = true;
-    if (more < 0) itself.set_problem({LookEnd::kUnreadable, -more, "directory"});
-    std::erase_if(listed, [](const std::string& name) { return is_utf8(name); });
-    std::ranges::move(listed, std::back_inserter(names));
+    if (err > 0) listing_cut_ = true;
+    if (err < 0) itself.set_problem({LookEnd::kUnreadable, -err, "directory"});
+    directories_.set_names(directory, names);
   }
 
   void look_at_piece(Directory& directory, std::size_t begin) {
-    const std::size_t end = std::min(begin + kPiece, directory.names.size());
+    const std::size_t end = std::min(begin + kPieceSize, directory.names.size());
     std::uint32_t scope = directory.scope == kNoIndex ? 0 : in_.scope.children(directory.scope).first;
     for (std::size_t i = begin; i < end; ++i) {
-      const std::string name(directory.names[i]);
+      const std::string_view name = directory.names[i];
       const std::uint32_t known = find_in_scope(directory, name, scope);
       const Scope::Name* const known_as = known == kNoIndex ? nullptr : &in_.scope.names()[known];
-      look(directory, i, directory.fd.get(), name.c_str(), known_as ? known_as->node : 0,
+      look(directory, i, directory.fd.get(), name.data(), known_as ? known_as->node : 0,
            known_as && known_as->open);
       const SeenObject& object = directory.objects[i];
       if (S_ISDIR(object.facts.mode) && object.is_known()) {
@@ -123,7 +109,7 @@ class TreeWalk {
   }
 
   // Both are sorted: `hint` is where the one before was found.
-  std::uint32_t find_in_scope(const Directory& directory, const std::string& name,
+  std::uint32_t find_in_scope(const Directory& directory, std::string_view name,
                               std::uint32_t& hint) const {
     if (directory.scope == kNoIndex) return kNoIndex;
     const auto [begin, end] = in_.scope.children(directory.scope);

@@ -38,6 +38,8 @@ struct TreeLookInput {
   std::span<const LooseInode> loose;
   // Told the directory that is looked at, relative to the share. Calls do not overlap.
   std::function<void(std::string_view path)> progress;
+  // Told about how many bytes the table is going to take, as CheckRequest::expect_memory.
+  std::function<void(std::uint64_t bytes)> expect_memory = nullptr;
   bool whole_tree = false;
   HashScope hash = HashScope::kUsed;
   std::uint64_t hash_budget = 0;  // bytes to be read for hashes, at most

@@ -88,7 +88,8 @@ class SnapshotCapture {
 
   Result<void> capture_tree() {
     CaptureInput input{calls_, request_.tree, "", nullptr, {}, true, request_.hash,
-                       request_.hash_budget, progress_};
+                       request_.hash_budget, progress_,
+                       request_.what.expect_memory};
     DeviceReport device;
     device.shared_dir = request_.tree;
     capture_one(input, std::move(device), nullptr);
@@ -152,7 +153,8 @@ class SnapshotCapture {
     report.inodes = decoded->state.inodes.size();
     report.handles = decoded->state.handles.size();
     CaptureInput input{calls_, share, device.id, &decoded->state, *device.state,
-                       request_.whole_tree, request_.hash, request_.hash_budget, progress_};
+                       request_.whole_tree, request_.hash, request_.hash_budget, progress_,
+                       request_.what.expect_memory};
     capture_one(input, std::move(report), &source);
     return {};
   }

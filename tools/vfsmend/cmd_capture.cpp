@@ -9,6 +9,7 @@
 #include "report/capture_text.h"
 #include "report/json.h"
 #include "sys/atomic_file.h"
+#include "sys/heap.h"
 #include "sys/read_file.h"
 #include "verdict/capture_snapshot.h"
 #include "vfsmend/commands.h"
@@ -25,7 +26,9 @@ class CaptureRun {
 
   Rendered look(const Progress& progress) {
     open_target();
-    Result<CaptureResult> result = capture_snapshot(*io_.calls, settings_.request, progress);
+    CaptureRequest in_worker = settings_.request;
+    in_worker.what.expect_memory = sys::fetch_heap;
+    Result<CaptureResult> result = capture_snapshot(*io_.calls, in_worker, progress);
     if (!result) {
       return {exit_status::kUsage, "",
               message(settings_.run.trace_id, "capture: " + result.error().text)};
