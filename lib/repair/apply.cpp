@@ -42,8 +42,9 @@ class OwnNamespace {
 
 class Repair {
  public:
-  Repair(sys::Calls& calls, const RepairRequest& request, const Progress& progress)
-      : calls_(calls), request_(request), progress_(progress) {}
+  Repair(sys::Calls& calls, sys::Changes& changes, const RepairRequest& request,
+         const Progress& progress)
+      : calls_(calls), changes_(changes), request_(request), progress_(progress) {}
 
   Result<RepairResult> run() {
     const Result<sys::UniqueFd> lock = lock_snapshot();
@@ -97,10 +98,10 @@ class Repair {
     VFSMEND_TRY(name_files(file));
     VFSMEND_TRY(write_journal(file, spliced.original.stamp.size));
     const auto [folder, kept_name] = parted(out_.kept);
-    const auto written = write_spliced(calls_, spliced, kept_name);
+    const auto written = write_spliced(calls_, changes_, spliced, kept_name);
     if (written) return {};
     // Nothing was changed: then there is nothing to undo.
-    static_cast<void>(sys::remove_file(out_.journal));
+    static_cast<void>(sys::remove_file(changes_, out_.journal));
     out_.journal.clear();
     out_.kept.clear();
     return tl::make_unexpected(written.error());
@@ -160,11 +161,13 @@ class Repair {
       if (plan.steps.empty()) continue;
       journal.states.push_back({plan.device, state_digest(plan.before), state_digest(plan.after)});
     }
-    return sys::replace_file(out_.journal, journal_text(journal, out_.plan, utc_text(file_clock())),
+    return sys::replace_file(changes_, out_.journal,
+                             journal_text(journal, out_.plan, utc_text(file_clock())),
                              sys::FileMode::kPrivate);
   }
 
   sys::Calls& calls_;
+  sys::Changes& changes_;
   const RepairRequest& request_;
   const Progress& progress_;
   RepairResult out_;
@@ -172,9 +175,9 @@ class Repair {
 
 }  // namespace
 
-Result<RepairResult> repair_snapshot(sys::Calls& calls, const RepairRequest& request,
-                                     const Progress& progress) {
-  return Repair(calls, request, progress).run();
+Result<RepairResult> repair_snapshot(sys::Calls& calls, sys::Changes& changes,
+                                     const RepairRequest& request, const Progress& progress) {
+  return Repair(calls, changes, request, progress).run();
 }
 
 }  // namespace vfsmend

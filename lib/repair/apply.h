@@ -16,6 +16,7 @@
 
 #include "base/result.h"
 #include "repair/plan.h"
+#include "sys/changes.h"
 #include "verdict/check.h"
 
 namespace vfsmend {
@@ -37,7 +38,8 @@ struct RepairResult {
 };
 
 // kUsage as check().
-[[nodiscard]] Result<RepairResult> repair_snapshot(sys::Calls& calls, const RepairRequest& request,
+[[nodiscard]] Result<RepairResult> repair_snapshot(sys::Calls& calls, sys::Changes& changes,
+                                                   const RepairRequest& request,
                                                    const Progress& progress);
 
 struct UndoRequest {
@@ -48,7 +50,8 @@ struct UndoRequest {
 
 // What was done, or would be, for a person. kUsage: no journal. Other errors: it was not undone, and
 // why; nothing is changed then.
-[[nodiscard]] Result<std::string> undo_repair(sys::Calls& calls, const UndoRequest& request,
+[[nodiscard]] Result<std::string> undo_repair(sys::Calls& calls, sys::Changes& changes,
+                                              const UndoRequest& request,
                                               const Progress& progress);
 
 }  // namespace vfsmend

@@ -47,8 +47,8 @@ Result<void> check_kept(sys::Calls& calls, const Journal& journal) {
 
 }  // namespace
 
-Result<std::string> undo_repair(sys::Calls& calls, const UndoRequest& request,
-                                const Progress& progress) {
+Result<std::string> undo_repair(sys::Calls& calls, sys::Changes& changes,
+                                const UndoRequest& request, const Progress& progress) {
   progress(fmt::format("the journal {}", request.journal));
   Result<Journal> journal = read_journal(calls, request.journal);
   if (!journal) {
@@ -65,8 +65,8 @@ Result<std::string> undo_repair(sys::Calls& calls, const UndoRequest& request,
   if (present && *present == Present::kBefore) {
     // The repair never came to its change, or was undone.
     if (request.dry_run) return fmt::format("{} is as it was before the repair: nothing to undo", file);
-    if (has_kept) VFSMEND_TRY(sys::remove_file(journal->kept));
-    VFSMEND_TRY(sys::remove_file(request.journal));
+    if (has_kept) VFSMEND_TRY(sys::remove_file(changes, journal->kept));
+    VFSMEND_TRY(sys::remove_file(changes, request.journal));
     return fmt::format("{} is as it was before the repair", file);
   }
   if (present && *present == Present::kOther && !request.force) {
@@ -76,8 +76,8 @@ Result<std::string> undo_repair(sys::Calls& calls, const UndoRequest& request,
   }
   VFSMEND_TRY(check_kept(calls, *journal));
   if (request.dry_run) return fmt::format("{} would be put back from {}", file, printable(journal->kept));
-  VFSMEND_TRY(sys::move_file(journal->kept, journal->file));
-  VFSMEND_TRY(sys::remove_file(request.journal));
+  VFSMEND_TRY(sys::move_file(changes, journal->kept, journal->file));
+  VFSMEND_TRY(sys::remove_file(changes, request.journal));
   return fmt::format("{} is the original again", file);
 }
 

@@ -162,9 +162,9 @@ Result<SplicedFile> splice(sys::Calls& calls, const Snapshot& snapshot,
   return planned;
 }
 
-Result<sys::ReplacedFile> write_spliced(sys::Calls& calls, const SplicedFile& spliced,
-                                        const std::string& kept_name) {
-  return sys::splice_file(calls, spliced.original, spliced.edits, kept_name);
+Result<sys::ReplacedFile> write_spliced(sys::Calls& calls, sys::Changes& changes,
+                                        const SplicedFile& spliced, const std::string& kept_name) {
+  return sys::splice_file(calls, changes, spliced.original, spliced.edits, kept_name);
 }
 
 }  // namespace vfsmend

@@ -53,7 +53,8 @@ struct SplicedFile {
 // Puts the new file in the place of the original, which is kept beside it as `kept_name`; what
 // holds at every moment of it, and the errors, say sys::splice_file. The snapshot's spans and
 // stamps are void afterwards: it is to be opened anew.
-[[nodiscard]] Result<sys::ReplacedFile> write_spliced(sys::Calls& calls, const SplicedFile& spliced,
+[[nodiscard]] Result<sys::ReplacedFile> write_spliced(sys::Calls& calls, sys::Changes& changes,
+                                                      const SplicedFile& spliced,
                                                       const std::string& kept_name);
 
 }  // namespace vfsmend

@@ -26,53 +26,60 @@ Result<mode_t> mode_for(const std::string& file, FileMode mode) {
   return before.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
 }
 
-Result<void> copy_all(int from, int to, std::uint64_t size) {
-  std::string buffer(std::min<std::uint64_t>(size, std::uint64_t{1} << 20), '\0');
+Result<void> copy_all(Changes& changes, int from, int to, std::uint64_t size) {
+  ByteVector buffer(std::min<std::uint64_t>(size, std::uint64_t{1} << 20));
   for (std::uint64_t at = 0; at < size;) {
     const ssize_t n = ::pread(from, buffer.data(), std::min<std::uint64_t>(buffer.size(), size - at),
                               static_cast<off_t>(at));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return fail_errno(errno, "its source cannot be read");
     if (n == 0) return fail(ErrorCode::kFormat, "its source is shorter than it was");
-    VFSMEND_TRY(write_all(to, std::string_view(buffer).substr(0, static_cast<std::size_t>(n))));
+    VFSMEND_TRY(write_all(changes, to, Bytes(buffer).first(static_cast<std::size_t>(n)), at));
     at += static_cast<std::uint64_t>(n);
   }
   return {};
 }
 
-Result<void> replace(const std::string& file, FileMode mode,
+Result<void> replace(Changes& changes, const std::string& file, FileMode mode,
                      const std::function<Result<void>(int fd)>& fill) {
   VFSMEND_TRY_ASSIGN(const mode_t bits, mode_for(file, mode));
-  Draft draft(AT_FDCWD, file);
+  Draft draft(changes, AT_FDCWD, file);
   if (draft.fd() < 0) return fail_errno(-draft.fd(), "cannot be made");
   VFSMEND_TRY(fill(draft.fd()));
-  if (::fchmod(draft.fd(), bits) != 0) return fail_errno(errno, "its mode cannot be set");
-  if (::fsync(draft.fd()) != 0) return fail_errno(errno, "cannot be synced");
+  int rc = changes.chmod(draft.fd(), bits);
+  if (rc < 0) return fail_errno(-rc, "its mode cannot be set");
+  rc = changes.fsync(draft.fd());
+  if (rc < 0) return fail_errno(-rc, "cannot be synced");
   VFSMEND_TRY(draft.rename_to_file());
-  return sync_directory(AT_FDCWD, file);
+  return sync_directory(changes, AT_FDCWD, file);
 }
 
 }  // namespace
 
-Result<void> replace_file(const std::string& file, std::string_view content, FileMode mode) {
-  Result<void> done = replace(file, mode, [&](int fd) { return write_all(fd, content); });
+Result<void> replace_file(Changes& changes, const std::string& file, std::string_view content,
+                          FileMode mode) {
+  Result<void> done = replace(changes, file, mode,
+                              [&](int fd) { return write_all(changes, fd, as_bytes(content), 0); });
   if (!done) return tl::make_unexpected(std::move(done).error().context(printable(file)));
   return done;
 }
 
-Result<void> move_file(const std::string& from, const std::string& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) return fail_errno(errno, printable(to));
-  return sync_directory(AT_FDCWD, to);
+Result<void> move_file(Changes& changes, const std::string& from, const std::string& to) {
+  const int rc = changes.rename(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), 0);
+  if (rc < 0) return fail_errno(-rc, printable(to));
+  return sync_directory(changes, AT_FDCWD, to);
 }
 
-Result<void> remove_file(const std::string& file) {
-  if (::unlink(file.c_str()) != 0) return fail_errno(errno, printable(file));
-  return sync_directory(AT_FDCWD, file);
+Result<void> remove_file(Changes& changes, const std::string& file) {
+  const int rc = changes.unlink(AT_FDCWD, file.c_str());
+  if (rc < 0) return fail_errno(-rc, printable(file));
+  return sync_directory(changes, AT_FDCWD, file);
 }
 
-Result<void> copy_to_file(int from, std::uint64_t size, const std::string& file) {
-  Result<void> done =
-      replace(file, FileMode::kPrivate, [&](int fd) { return copy_all(from, fd, size); });
+Result<void> copy_to_file(Changes& changes, int from, std::uint64_t size,
+                          const std::string& file) {
+  Result<void> done = replace(changes, file, FileMode::kPrivate,
+                              [&](int fd) { return copy_all(changes, from, fd, size); });
   if (!done) return tl::make_unexpected(std::move(done).error().context(printable(file)));
   return done;
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "sys/changes.h"
 
 namespace vfsmend::sys {
 
@@ -23,15 +24,17 @@ enum class FileMode {
 //  1. the content goes into a file without a name (O_TMPFILE), or where the file system has none
 //     into `file`.XXXXXX;   2. fsync;   3. it gets a name beside `file`;   4. rename;   5. fsync of
 //     the directory.
-[[nodiscard]] Result<void> replace_file(const std::string& file, std::string_view content,
-                                        FileMode mode);
+[[nodiscard]] Result<void> replace_file(Changes& changes, const std::string& file,
+                                        std::string_view content, FileMode mode);
 
 // A copy of the first `size` bytes of an open file, with mode 0600 and on disk, in the same way.
-[[nodiscard]] Result<void> copy_to_file(int from, std::uint64_t size, const std::string& file);
+[[nodiscard]] Result<void> copy_to_file(Changes& changes, int from, std::uint64_t size,
+                                        const std::string& file);
 
 // Renames `from` over `to`, in one directory, and has that on disk when it returns.
-[[nodiscard]] Result<void> move_file(const std::string& from, const std::string& to);
+[[nodiscard]] Result<void> move_file(Changes& changes, const std::string& from,
+                                     const std::string& to);
 // Removes a file, the same.
-[[nodiscard]] Result<void> remove_file(const std::string& file);
+[[nodiscard]] Result<void> remove_file(Changes& changes, const std::string& file);
 
 }  // namespace vfsmend::sys

@@ -17,10 +17,6 @@ namespace {
 // Names that are tried until one is free.
 constexpr int kTries = 100;
 
-int or_errno(int result) {
-  return result < 0 ? -errno : result;
-}
-
 }  // namespace
 
 std::string directory_of(const std::string& file) {
@@ -29,56 +25,58 @@ std::string directory_of(const std::string& file) {
   return slash == 0 ? "/" : file.substr(0, slash);
 }
 
-Result<void> sync_directory(int dir, const std::string& file) {
+Result<void> sync_directory(Changes& changes, int dir, const std::string& file) {
   const UniqueFd fd(::openat(dir, directory_of(file).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const int rc = fd.valid() ? changes.fsync(fd.get()) : -errno;
   // EINVAL: a file system that has nothing to sync there.
-  if (fd.valid() && (::fsync(fd.get()) == 0 || errno == EINVAL)) return {};
-  return fail_errno(errno, "its directory cannot be synced");
+  if (fd.valid() && (rc == 0 || rc == -EINVAL)) return {};
+  return fail_errno(-rc, "its directory cannot be synced");
 }
 
-Result<void> write_all(int fd, std::string_view bytes) {
+Result<void> write_all(Changes& changes, int fd, Bytes bytes, std::uint64_t offset) {
   while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail_errno(errno, "cannot be written");
-    bytes.remove_prefix(static_cast<std::size_t>(n));
+    const ssize_t n = changes.pwrite(fd, bytes, offset);
+    if (n == -EINTR) continue;
+    if (n < 0) return fail_errno(static_cast<int>(-n), "cannot be written");
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+    offset += static_cast<std::uint64_t>(n);
   }
   return {};
 }
 
-Draft::Draft(int dir, std::string file) : dir_(dir), file_(std::move(file)) {
+Draft::Draft(Changes& changes, int dir, std::string file)
+    : changes_(changes), dir_(dir), file_(std::move(file)) {
   constexpr mode_t kPrivate = S_IRUSR | S_IWUSR;
-  int fd = or_errno(
-      ::openat(dir_, directory_of(file_).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, kPrivate));
+  int fd = changes_.create(dir_, directory_of(file_).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC,
+                           kPrivate);
   if (fd < 0) fd = -EEXIST;
   for (int i = 0; i < kTries && fd == -EEXIST; ++i) {
     name_ = free_name(i);
-    fd = or_errno(::openat(dir_, name_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, kPrivate));
+    fd = changes_.create(dir_, name_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, kPrivate);
     named_ = fd >= 0;
   }
   fd_ = UniqueFd(fd);
 }
 
 Draft::~Draft() {
-  if (named_) ::unlinkat(dir_, name_.c_str(), 0);
+  if (named_) static_cast<void>(changes_.unlink(dir_, name_.c_str()));
 }
 
 Result<void> Draft::rename_to_file() {
   VFSMEND_TRY(give_name());
-  if (::renameat(dir_, name_.c_str(), dir_, file_.c_str()) != 0) {
-    return fail_errno(errno, "cannot be replaced");
-  }
+  const int rc = changes_.rename(dir_, name_.c_str(), dir_, file_.c_str(), 0);
+  if (rc < 0) return fail_errno(-rc, "cannot be replaced");
   named_ = false;
   return {};
 }
 
 Result<void> Draft::rename_to_new_file() {
   VFSMEND_TRY(give_name());
-  int rc = or_errno(::renameat2(dir_, name_.c_str(), dir_, file_.c_str(), RENAME_NOREPLACE));
+  int rc = changes_.rename(dir_, name_.c_str(), dir_, file_.c_str(), RENAME_NOREPLACE);
   if (rc == -EINVAL) {  // a file system that does not know the flag: NFS among them
     struct stat there {};
     const bool is_free = ::fstatat(dir_, file_.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0;
-    rc = is_free ? or_errno(::renameat(dir_, name_.c_str(), dir_, file_.c_str())) : -EEXIST;
+    rc = is_free ? changes_.rename(dir_, name_.c_str(), dir_, file_.c_str(), 0) : -EEXIST;
   }
   if (rc == -EEXIST) return fail(ErrorCode::kUsage, "is there already");
   if (rc < 0) return fail_errno(-rc, "cannot be made");
@@ -89,16 +87,14 @@ Result<void> Draft::rename_to_new_file() {
 // linkat(2) replaces nothing, so the name has to be a new one.
 Result<void> Draft::give_name() {
   if (named_) return {};
-  const std::string link = fmt::format("/proc/self/fd/{}", fd_.get());
-  for (int i = 0; i < kTries; ++i) {
+  int rc = -EEXIST;
+  for (int i = 0; i < kTries && rc == -EEXIST; ++i) {
     name_ = free_name(i);
-    if (::linkat(AT_FDCWD, link.c_str(), dir_, name_.c_str(), AT_SYMLINK_FOLLOW) == 0) {
-      named_ = true;
-      return {};
-    }
-    if (errno != EEXIST) break;
+    rc = changes_.link(fd_.get(), dir_, name_.c_str());
   }
-  return fail_errno(errno, "cannot be made");
+  if (rc < 0) return fail_errno(-rc, "cannot be made");
+  named_ = true;
+  return {};
 }
 
 // Of a long name as much as a directory takes.

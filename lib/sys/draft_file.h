@@ -3,10 +3,12 @@
 // becomes so.
 #pragma once
 
+#include <cstdint>
 #include <string>
-#include <string_view>
 
+#include "base/bytes.h"
 #include "base/result.h"
+#include "sys/changes.h"
 #include "sys/unique_fd.h"
 
 namespace vfsmend::sys {
@@ -16,17 +18,17 @@ namespace vfsmend::sys {
 
 // Waits until what was renamed, linked or removed in the directory of `file` (below `dir`, AT_FDCWD
 // among them) is on disk. kSystem.
-[[nodiscard]] Result<void> sync_directory(int dir, const std::string& file);
+[[nodiscard]] Result<void> sync_directory(Changes& changes, int dir, const std::string& file);
 
-// All of `bytes`, from where `fd` stands. kSystem.
-[[nodiscard]] Result<void> write_all(int fd, std::string_view bytes);
+// All of `bytes`, at `offset`. kSystem.
+[[nodiscard]] Result<void> write_all(Changes& changes, int fd, Bytes bytes, std::uint64_t offset);
 
 // A file beside `file` (below `dir`), mode 0600: without a name (O_TMPFILE), or where the file
 // system has none of that kind, as `file`.xxxxxx. As long as it was not handed over it is one of
 // ours, and removed.
 class Draft {
  public:
-  Draft(int dir, std::string file);
+  Draft(Changes& changes, int dir, std::string file);
   Draft(const Draft&) = delete;
   Draft& operator=(const Draft&) = delete;
   ~Draft();
@@ -41,6 +43,7 @@ class Draft {
   [[nodiscard]] Result<void> give_name();
   [[nodiscard]] std::string free_name(int attempt) const;
 
+  Changes& changes_;
   int dir_;
   std::string file_;
   std::string name_;

@@ -5,7 +5,6 @@
 #include <fmt/core.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,7 +34,7 @@ struct Place {
 // Writes a file from its begin to its end; what is skipped becomes a hole.
 class Writer {
  public:
-  Writer(int from, int to) : from_(from), to_(to) {}
+  Writer(Changes& changes, int from, int to) : changes_(changes), from_(from), to_(to) {}
 
   // Bytes begin .. end - 1 of the source.
   Result<void> copy(std::uint64_t begin, std::uint64_t end) {
@@ -51,9 +50,9 @@ class Writer {
 
   Result<void> put(Bytes bytes) {
     while (!bytes.empty()) {
-      const ssize_t n = ::pwrite(to_, bytes.data(), bytes.size(), static_cast<off_t>(at_));
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return fail_errno(errno, "the new file cannot be written");
+      const ssize_t n = changes_.pwrite(to_, bytes, at_);
+      if (n == -EINTR) continue;
+      if (n < 0) return fail_errno(static_cast<int>(-n), "the new file cannot be written");
       bytes = bytes.subspan(static_cast<std::size_t>(n));
       at_ += static_cast<std::uint64_t>(n);
     }
@@ -62,8 +61,9 @@ class Writer {
 
   // With the hole that may be at the end.
   Result<void> finish() {
-    if (::ftruncate(to_, static_cast<off_t>(at_)) == 0) return {};
-    return fail_errno(errno, "the new file cannot be given its size");
+    const int rc = changes_.ftruncate(to_, at_);
+    if (rc == 0) return {};
+    return fail_errno(-rc, "the new file cannot be given its size");
   }
 
  private:
@@ -76,11 +76,9 @@ class Writer {
 
   Result<void> copy_data(std::uint64_t begin, std::uint64_t end) {
     while (begin < end && shares_) {
-      auto from = static_cast<off_t>(begin);
-      auto to = static_cast<off_t>(at_);
       const ssize_t n =
-          ::copy_file_range(from_, &from, to_, &to, std::min(end - begin, kLargestCopy), 0);
-      if (n < 0 && errno == EINTR) continue;
+          changes_.copy_file_range(from_, begin, to_, at_, std::min(end - begin, kLargestCopy));
+      if (n == -EINTR) continue;
       // Whatever it was, reading and writing will do it, or meet it too and name it.
       shares_ = n > 0;
       if (!shares_) break;
@@ -109,14 +107,15 @@ class Writer {
     return {};
   }
 
+  Changes& changes_;
   int from_;
   int to_;
   std::uint64_t at_ = 0;  // in the new file
   bool shares_ = true;    // copy_file_range works here
 };
 
-Result<void> fill(const RegularFile& original, std::span<const Edit> edits, int to) {
-  Writer writer(original.fd.get(), to);
+Result<void> fill(Changes& changes, const RegularFile& original, std::span<const Edit> edits, int to) {
+  Writer writer(changes, original.fd.get(), to);
   std::uint64_t at = 0;
   for (const Edit& edit : edits) {
     VFSMEND_CHECK(at <= edit.begin && edit.begin <= edit.end && edit.end <= original.stamp.size);
@@ -135,40 +134,42 @@ bool is_of_the_content(const std::string& xattr) {
 
 // A label is what lets a confined VMM read its snapshot, and an ACL's mask stands in the mode's
 // place of the group: without the ACL the same mode would say something else.
-Result<void> copy_xattrs(Calls& calls, int from, int to) {
+Result<void> copy_xattrs(Calls& calls, Changes& changes, int from, int to) {
   Xattrs all;
-  if (const int rc = read_xattrs(calls, from, "", all); rc < 0) {
+  int rc = read_xattrs(calls, from, "", all);
+  if (rc < 0) {
     return fail_errno(-rc, "its attributes cannot be read");
   }
   // The directory's default ACL, where it has one, was given to the new file as well.
-  if (::fremovexattr(to, kAccessAcl) != 0 && errno != ENODATA && errno != EOPNOTSUPP) {
-    return fail_errno(errno, "the new file cannot be freed of its directory's ACL");
+  rc = changes.remove_xattr(to, kAccessAcl);
+  if (rc < 0 && rc != -ENODATA && rc != -EOPNOTSUPP) {
+    return fail_errno(-rc, "the new file cannot be freed of its directory's ACL");
   }
   for (const auto& [name, value] : all) {
     if (is_of_the_content(name)) continue;
-    if (::fsetxattr(to, name.c_str(), value.data(), value.size(), 0) != 0) {
-      return fail_errno(errno, fmt::format("the new file cannot be given {}", printable(name)));
+    rc = changes.set_xattr(to, name.c_str(), value);
+    if (rc < 0) {
+      return fail_errno(-rc, fmt::format("the new file cannot be given {}", printable(name)));
     }
   }
   return {};
 }
 
 // Owner first: a change of it takes bits of the mode away. Ends with all of it on disk.
-Result<void> dress(Calls& calls, int from, int to) {
+Result<void> dress(Calls& calls, Changes& changes, int from, int to) {
   struct stat is {};
   struct stat wanted {};
   if (::fstat(from, &wanted) != 0 || ::fstat(to, &is) != 0) {
     return fail_errno(errno, "cannot be looked at");
   }
   const bool same_owner = is.st_uid == wanted.st_uid && is.st_gid == wanted.st_gid;
-  if (!same_owner && ::fchown(to, wanted.st_uid, wanted.st_gid) != 0) {
-    return fail_errno(errno, "the new file cannot be given its owner");
-  }
-  VFSMEND_TRY(copy_xattrs(calls, from, to));
-  if (::fchmod(to, wanted.st_mode & 07777) != 0) {
-    return fail_errno(errno, "the new file cannot be given its mode");
-  }
-  if (::fsync(to) != 0) return fail_errno(errno, "the new file cannot be synced");
+  int rc = same_owner ? 0 : changes.chown(to, wanted.st_uid, wanted.st_gid);
+  if (rc < 0) return fail_errno(-rc, "the new file cannot be given its owner");
+  VFSMEND_TRY(copy_xattrs(calls, changes, from, to));
+  rc = changes.chmod(to, wanted.st_mode & 07777);
+  if (rc < 0) return fail_errno(-rc, "the new file cannot be given its mode");
+  rc = changes.fsync(to);
+  if (rc < 0) return fail_errno(-rc, "the new file cannot be synced");
   return {};
 }
 
@@ -199,26 +200,27 @@ Result<void> check_unchanged(Calls& calls, const Place& place, const RegularFile
 // A second name for the original, and whether one was made: it is taken back where the rest fails.
 class Keeper {
  public:
-  Keeper(const Place& place, std::string name) : place_(place), name_(std::move(name)) {}
+  Keeper(Changes& changes, const Place& place, std::string name)
+      : changes_(changes), place_(place), name_(std::move(name)) {}
   Keeper(const Keeper&) = delete;
   Keeper& operator=(const Keeper&) = delete;
   ~Keeper() {
-    if (made_ && !wanted_) ::unlinkat(place_.directory.get(), name_.c_str(), 0);
+    if (made_ && !wanted_) static_cast<void>(changes_.unlink(place_.directory.get(), name_.c_str()));
   }
 
   Result<void> keep(Calls& calls, const RegularFile& original) {
-    const std::string link = fmt::format("/proc/self/fd/{}", original.fd.get());
     const int dir = place_.directory.get();
-    if (::linkat(AT_FDCWD, link.c_str(), dir, name_.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+    const int rc = changes_.link(original.fd.get(), dir, name_.c_str());
+    if (rc == 0) {
       made_ = true;
-    } else if (errno == EEXIST) {
+    } else if (rc == -EEXIST) {
       return fail(ErrorCode::kUsage, fmt::format("{} is there already", printable(name_)));
-    } else if (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS || errno == EMLINK) {
+    } else if (rc == -EPERM || rc == -EOPNOTSUPP || rc == -ENOSYS || rc == -EMLINK) {
       VFSMEND_TRY(copy(calls, original));
     } else {
-      return fail_errno(errno, fmt::format("cannot be kept as {}", printable(name_)));
+      return fail_errno(-rc, fmt::format("cannot be kept as {}", printable(name_)));
     }
-    return sync_directory(dir, name_);
+    return sync_directory(changes_, dir, name_);
   }
 
   // It stays.
@@ -226,10 +228,10 @@ class Keeper {
 
  private:
   Result<void> copy(Calls& calls, const RegularFile& original) {
-    Draft draft(place_.directory.get(), name_);
+    Draft draft(changes_, place_.directory.get(), name_);
     if (draft.fd() < 0) return fail_errno(-draft.fd(), "its copy cannot be made");
-    VFSMEND_TRY(fill(original, {}, draft.fd()));
-    VFSMEND_TRY(dress(calls, original.fd.get(), draft.fd()));
+    VFSMEND_TRY(fill(changes_, original, {}, draft.fd()));
+    VFSMEND_TRY(dress(calls, changes_, original.fd.get(), draft.fd()));
     VFSMEND_TRY(check_unchanged(calls, place_, original));
     Result<void> named = draft.rename_to_new_file();
     if (!named) return tl::make_unexpected(std::move(named).error().context(printable(name_)));
@@ -237,25 +239,26 @@ class Keeper {
     return {};
   }
 
+  Changes& changes_;
   const Place& place_;
   std::string name_;
   bool made_ = false;
   bool wanted_ = false;
 };
 
-Result<ReplacedFile> replace(Calls& calls, const Place& place, const RegularFile& original,
-                             std::span<const Edit> edits, const std::string& kept_name) {
+Result<ReplacedFile> replace(Calls& calls, Changes& changes, const Place& place,
+                             const RegularFile& original, std::span<const Edit> edits, const std::string& kept_name) {
   VFSMEND_TRY(check_unchanged(calls, place, original));  // before gigabytes are copied for nothing
-  Draft draft(place.directory.get(), place.name);
+  Draft draft(changes, place.directory.get(), place.name);
   if (draft.fd() < 0) return fail_errno(-draft.fd(), "a new file beside it cannot be made");
-  VFSMEND_TRY(fill(original, edits, draft.fd()));
-  VFSMEND_TRY(dress(calls, original.fd.get(), draft.fd()));
+  VFSMEND_TRY(fill(changes, original, edits, draft.fd()));
+  VFSMEND_TRY(dress(calls, changes, original.fd.get(), draft.fd()));
   VFSMEND_TRY(check_unchanged(calls, place, original));
-  Keeper keeper(place, kept_name);  // its link changes the ctime in the stamp: no check behind it
+  Keeper keeper(changes, place, kept_name);  // its link changes the ctime in the stamp: no check behind it
   VFSMEND_TRY(keeper.keep(calls, original));
   VFSMEND_TRY(draft.rename_to_file());
   keeper.settle();
-  VFSMEND_TRY(sync_directory(place.directory.get(), place.name));
+  VFSMEND_TRY(sync_directory(changes, place.directory.get(), place.name));
   VFSMEND_TRY_ASSIGN(const FileStamp stamp, stamp_of(calls, draft.fd()));
   return ReplacedFile{place.path, place.path.substr(0, place.path.rfind('/') + 1) + kept_name,
                       stamp};
@@ -263,7 +266,7 @@ Result<ReplacedFile> replace(Calls& calls, const Place& place, const RegularFile
 
 }  // namespace
 
-Result<ReplacedFile> splice_file(Calls& calls, const RegularFile& original,
+Result<ReplacedFile> splice_file(Calls& calls, Changes& changes, const RegularFile& original,
                                  std::span<const Edit> edits, const std::string& kept_name) {
   if (kept_name.empty() || kept_name == "." || kept_name == ".." ||
       kept_name.find('/') != std::string::npos) {
@@ -271,7 +274,7 @@ Result<ReplacedFile> splice_file(Calls& calls, const RegularFile& original,
                 fmt::format("'{}' is no name to keep the original under", printable(kept_name)));
   }
   VFSMEND_TRY_ASSIGN(const Place place, find_place(calls, original));
-  auto done = replace(calls, place, original, edits, kept_name);
+  auto done = replace(calls, changes, place, original, edits, kept_name);
   if (!done) return tl::make_unexpected(std::move(done).error().context(printable(place.path)));
   return done;
 }

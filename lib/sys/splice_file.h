@@ -21,6 +21,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "sys/calls.h"
+#include "sys/changes.h"
 #include "sys/read_file.h"
 
 namespace vfsmend::sys {
@@ -43,7 +44,8 @@ struct ReplacedFile {
 // not as its stamp says, or no longer there; kSystem for all else. An error leaves the original in
 // its place and nothing beside it; but one of the last fsync leaves what is wanted, perhaps not on
 // disk.
-[[nodiscard]] Result<ReplacedFile> splice_file(Calls& calls, const RegularFile& original,
+[[nodiscard]] Result<ReplacedFile> splice_file(Calls& calls, Changes& changes,
+                                               const RegularFile& original,
                                                std::span<const Edit> edits,
                                                const std::string& kept_name);
 

@@ -27,7 +27,7 @@ import never_answers  # noqa: E402
 import tree  # noqa: E402
 
 # The calls between the first byte of a manifest and its name on the disk.
-WRITING = ("openat", "write", "fchmod", "fsync", "linkat", "renameat")
+WRITING = ("openat", "write", "pwrite64", "fchmod", "fsync", "linkat", "renameat")
 # Format v2: the root, inode 2 at "a", and a handle on it.
 STATE = bytes([1, 2, 1, 4, 0, 0, 2, 1, 1, 1, 1, ord("a"), 0, 3, 1, 0, 2, 0, 0, 1, 0, 1, 0, 0, 0])
 DEADLINE_MS, MOST_SECONDS = 500, 3.0

@@ -32,7 +32,7 @@ Result<void> put(const std::vector<const char*>& argv) {
   std::optional<ContainerKind> recognised;
   VFSMEND_TRY_ASSIGN(const Snapshot snapshot, open_snapshot(sys::kernel(), path, {}, recognised));
   VFSMEND_TRY_ASSIGN(const SplicedFile spliced, splice(sys::kernel(), snapshot, states));
-  VFSMEND_TRY(write_spliced(sys::kernel(), spliced, argv[2]));
+  VFSMEND_TRY(write_spliced(sys::kernel(), sys::kernel_changes(), spliced, argv[2]));
   return {};
 }
 

@@ -79,7 +79,7 @@ class CaptureRun {
       if (!copied) return unwritten(fmt::format("the bytes of {}: {}", kept.link, copied.error().text));
     }
     const Result<void> written =
-        sys::replace_file(file, as_text(*bytes), sys::FileMode::kPrivate);
+        sys::replace_file(*io_.changes, file, as_text(*bytes), sys::FileMode::kPrivate);
     // Begins with the name that we gave it, which is none of the caller's.
     if (!written) return unwritten(written.error().text.substr(printable(file).size() + 2));
     report.manifest = ManifestInfo{target_, bytes->size(),
@@ -91,7 +91,8 @@ class CaptureRun {
     how.flags = O_RDONLY | O_CLOEXEC;
     const sys::UniqueFd from(io_.calls->openat2(AT_FDCWD, kept.link.c_str(), how));
     if (!from.valid()) return fail_errno(-from.get(), kept.link);
-    return sys::copy_to_file(from.get(), kept.size, kept_path(manifest, kept.number));
+    return sys::copy_to_file(*io_.changes, from.get(), kept.size,
+                             kept_path(manifest, kept.number));
   }
 
   [[nodiscard]] Rendered specification(const CaptureResult& result) const {

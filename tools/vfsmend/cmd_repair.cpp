@@ -51,7 +51,7 @@ class RepairRun {
 
   Rendered apply(Consent consent, const Progress& progress) const {
     const RepairRequest request{settings_.request, consent, force_};
-    Result<RepairResult> result = repair_snapshot(*io_.calls, request, progress);
+    Result<RepairResult> result = repair_snapshot(*io_.calls, *io_.changes, request, progress);
     if (!result) return usage(result.error());
     if (!result->reason.empty()) {
       return render(not_looked(settings_.request, std::nullopt, result->reason), exit_status::kOperational);

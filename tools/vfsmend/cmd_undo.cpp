@@ -14,7 +14,7 @@ Result<int> cmd_undo(const Parsed& parsed, const Io& io) {
   VFSMEND_TRY_ASSIGN(const RunSettings run, run_settings(parsed));
   const UndoRequest request{parsed.operands[0], parsed.has("dry-run"), parsed.has("force")};
   const auto look = [&](const Progress& progress) -> Rendered {
-    const Result<std::string> done = undo_repair(*io.calls, request, progress);
+    const Result<std::string> done = undo_repair(*io.calls, *io.changes, request, progress);
     if (done) return {exit_status::kGood, *done + "\n", ""};
     const bool usage = done.error().code == ErrorCode::kUsage;
     return {usage ? exit_status::kUsage : exit_status::kOperational, "",

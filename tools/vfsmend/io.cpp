@@ -73,6 +73,7 @@ Io process_io() {
   if (io.out_is_terminal && ::isatty(STDIN_FILENO) == 1) io.ask = ask_terminal;
   io.terminal_columns = io.out_is_terminal ? columns_of(STDOUT_FILENO) : 0;
   io.calls = &sys::kernel();
+  io.changes = &sys::kernel_changes();
   return io;
 }
 

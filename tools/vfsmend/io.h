@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "sys/calls.h"
+#include "sys/changes.h"
 
 namespace vfsmend {
 
@@ -30,6 +31,7 @@ struct Io {
   bool out_is_terminal = false;
   unsigned terminal_columns = 0;  // 0 where it is not known
   sys::Calls* calls = nullptr;
+  sys::Changes* changes = nullptr;
 };
 
 // The real one. Also makes sure that the three standard descriptors are taken (a file that was

@@ -15,8 +15,8 @@ std::string message(std::string_view trace_id, std::string_view text) {
   return fmt::format("vfsmend: {}{}\n", trace, printable(text));
 }
 
-Result<void> write_file(const std::string& file, std::string_view content) {
-  Result<void> written = sys::replace_file(file, content, sys::FileMode::kAsBefore);
+Result<void> write_file(sys::Changes& changes, const std::string& file, std::string_view content) {
+  Result<void> written = sys::replace_file(changes, file, content, sys::FileMode::kAsBefore);
   if (!written && written.error().code == ErrorCode::kUsage) {
     return fail(ErrorCode::kUsage,
                 fmt::format("--output: {}: leave --output out and let the shell write there",
@@ -30,7 +30,7 @@ int deliver(const Rendered& rendered, std::string_view trace_id, const std::stri
   if (!rendered.err.empty()) io.err(rendered.err);
   if (rendered.out.empty()) return rendered.exit;
   const Result<void> written =
-      file.empty() ? io.out(rendered.out) : write_file(file, rendered.out);
+      file.empty() ? io.out(rendered.out) : write_file(*io.changes, file, rendered.out);
   if (written) return rendered.exit;
   if (file.empty() && written.error().sys_errno == EPIPE) return rendered.exit;
   io.err(message(trace_id, "the report could not be written: " + written.error().text));

@@ -28,6 +28,7 @@ struct Rendered {
 // Replaces `file` by `content` in one step (a reader sees the old file or the new one), with mode
 // 0600 or that of the file before. Only a regular file or none may stand there: a rename over
 // /dev/null would be felt by the whole machine.
-[[nodiscard]] Result<void> write_file(const std::string& file, std::string_view content);
+[[nodiscard]] Result<void> write_file(sys::Changes& changes, const std::string& file,
+                                      std::string_view content);
 
 }  // namespace vfsmend

@@ -116,7 +116,7 @@ TEST(SpliceErrors, AFileThatChangesBeforeItIsWrittenIsLeftAlone) {
       std::filesystem::resize_file(path, 100);
     }
     const std::string before = read_text(path);
-    const auto written = write_spliced(sys::kernel(), *planned, "kept");
+    const auto written = write_spliced(sys::kernel(), sys::kernel_changes(), *planned, "kept");
     ASSERT_FALSE(written);
     EXPECT_EQ(written.error().sys_errno, EBUSY);
     EXPECT_EQ(read_text(path), before);
@@ -131,7 +131,7 @@ TEST(SpliceErrors, NamesUnderWhichNothingIsKept) {
   const auto planned = plan(open_path(path), {{"raw", {1}}});
   ASSERT_TRUE(planned);
   for (const std::string name : {"", ".", "..", "a/b", "/x", "taken", "state"}) {
-    const auto written = write_spliced(sys::kernel(), *planned, name);
+    const auto written = write_spliced(sys::kernel(), sys::kernel_changes(), *planned, name);
     ASSERT_FALSE(written) << name;
     EXPECT_EQ(written.error().code, ErrorCode::kUsage) << name;
   }

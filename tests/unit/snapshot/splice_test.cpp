@@ -54,7 +54,7 @@ Result<sys::ReplacedFile> put_in(const std::string& path, const States& states,
   VFSMEND_TRY_ASSIGN(const Snapshot snapshot, open_snapshot(sys::kernel(), path, {}, recognised));
   VFSMEND_TRY_ASSIGN(const SplicedFile spliced,
                      splice(sys::kernel(), snapshot, replacements(states)));
-  VFSMEND_TRY_ASSIGN(sys::ReplacedFile done, write_spliced(sys::kernel(), spliced, kept));
+  VFSMEND_TRY_ASSIGN(sys::ReplacedFile done, write_spliced(sys::kernel(), sys::kernel_changes(), spliced, kept));
   EXPECT_EQ(done.stamp.size, spliced.size);
   return done;
 }

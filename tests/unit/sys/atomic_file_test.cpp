@@ -39,7 +39,7 @@ TEST_F(AtomicFile, IsMadeForItsOwnerAlone) {
   const mode_t mask = ::umask(0);
   for (const FileMode mode : {FileMode::kPrivate, FileMode::kAsBefore}) {
     ::unlink(file_.c_str());
-    ASSERT_TRUE(replace_file(file_, "new", mode));
+    ASSERT_TRUE(replace_file(kernel_changes(), file_, "new", mode));
     EXPECT_EQ(test::read_text(file_), "new");
     EXPECT_EQ(mode_of(file_), 0600U);
   }
@@ -52,9 +52,9 @@ TEST_F(AtomicFile, KeepsTheModeWhereItIsAskedTo) {
   for (const mode_t mode : {0644U, 0400U, 0666U, 04755U}) {
     dir_.write("f", "old");
     ASSERT_EQ(::chmod(file_.c_str(), mode), 0);
-    ASSERT_TRUE(replace_file(file_, "new", FileMode::kAsBefore));
+    ASSERT_TRUE(replace_file(kernel_changes(), file_, "new", FileMode::kAsBefore));
     EXPECT_EQ(mode_of(file_), mode & 0777) << "no setuid bit is handed on";
-    ASSERT_TRUE(replace_file(file_, "newer", FileMode::kPrivate));
+    ASSERT_TRUE(replace_file(kernel_changes(), file_, "newer", FileMode::kPrivate));
     EXPECT_EQ(mode_of(file_), 0600U);
     EXPECT_EQ(test::read_text(file_), "newer");
   }
@@ -65,7 +65,7 @@ TEST_F(AtomicFile, IsAnotherFileSoThatReadersKeepTheOld) {
   dir_.write("f", "old");
   const UniqueFd reader(::open(file_.c_str(), O_RDONLY | O_CLOEXEC));
   ASSERT_EQ(::link(file_.c_str(), (dir_ / "name").c_str()), 0);
-  ASSERT_TRUE(replace_file(file_, std::string(1 << 20, 'n'), FileMode::kPrivate));
+  ASSERT_TRUE(replace_file(kernel_changes(), file_, std::string(1 << 20, 'n'), FileMode::kPrivate));
   char bytes[8] = {};
   EXPECT_EQ(::read(reader.get(), bytes, sizeof bytes), 3);
   EXPECT_EQ(test::read_text(dir_ / "name"), "old");
@@ -73,14 +73,14 @@ TEST_F(AtomicFile, IsAnotherFileSoThatReadersKeepTheOld) {
 }
 
 TEST_F(AtomicFile, OfNothing) {
-  ASSERT_TRUE(replace_file(file_, "", FileMode::kPrivate));
+  ASSERT_TRUE(replace_file(kernel_changes(), file_, "", FileMode::kPrivate));
   EXPECT_EQ(test::read_text(file_), "");
 }
 
 TEST_F(AtomicFile, StandsInTheWorkingDirectoryWithoutASlash) {
   const UniqueFd before(::open(".", O_PATH | O_CLOEXEC));
   ASSERT_EQ(::chdir(dir_.path().c_str()), 0);
-  const auto done = replace_file("plain", "x", FileMode::kPrivate);
+  const auto done = replace_file(kernel_changes(), "plain", "x", FileMode::kPrivate);
   ASSERT_EQ(::fchdir(before.get()), 0);
   EXPECT_TRUE(done);
   EXPECT_EQ(test::read_text(dir_ / "plain"), "x");
@@ -95,30 +95,30 @@ TEST_F(AtomicFile, ReplacesRegularFilesOnly) {
   ASSERT_EQ(::mkdir((dir_ / "directory").c_str(), 0700), 0);
   const std::size_t before = names_in(dir_.path());
   for (const char* name : {"link", "dangling", "fifo", "directory"}) {
-    const auto done = replace_file(dir_ / name, "new", FileMode::kPrivate);
+    const auto done = replace_file(kernel_changes(), dir_ / name, "new", FileMode::kPrivate);
     ASSERT_FALSE(done) << name;
     EXPECT_EQ(done.error().code, ErrorCode::kUsage);
     EXPECT_EQ(done.error().text, (dir_ / name) + ": is not a regular file");
   }
-  EXPECT_FALSE(replace_file("/dev/null", "new", FileMode::kPrivate));
+  EXPECT_FALSE(replace_file(kernel_changes(), "/dev/null", "new", FileMode::kPrivate));
   EXPECT_EQ(names_in(dir_.path()), before);
   EXPECT_EQ(test::read_text(dir_ / "target"), "old");
 }
 
 TEST_F(AtomicFile, SaysWhatIsWrong) {
-  const auto done = replace_file(dir_ / "no/such/f", "new", FileMode::kPrivate);
+  const auto done = replace_file(kernel_changes(), dir_ / "no/such/f", "new", FileMode::kPrivate);
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().sys_errno, ENOENT);
   EXPECT_NE(done.error().text.find("no/such/f: "), std::string::npos);
-  const auto below = replace_file(dir_.write("f", "") + "/x", "new", FileMode::kPrivate);
+  const auto below = replace_file(kernel_changes(), dir_.write("f", "") + "/x", "new", FileMode::kPrivate);
   ASSERT_FALSE(below);
   EXPECT_EQ(below.error().sys_errno, ENOTDIR);
 }
 
 TEST_F(AtomicFile, LongNamesAreReplacedToo) {
   const std::string file = dir_ / std::string(255, 'n');
-  ASSERT_TRUE(replace_file(file, "new", FileMode::kPrivate));
-  ASSERT_TRUE(replace_file(file, "newer", FileMode::kPrivate));
+  ASSERT_TRUE(replace_file(kernel_changes(), file, "new", FileMode::kPrivate));
+  ASSERT_TRUE(replace_file(kernel_changes(), file, "newer", FileMode::kPrivate));
   EXPECT_EQ(test::read_text(file), "newer");
   EXPECT_EQ(names_in(dir_.path()), 1U);
 }
@@ -126,10 +126,10 @@ TEST_F(AtomicFile, LongNamesAreReplacedToo) {
 TEST_F(AtomicFile, CopiesAFile) {
   const std::string content(3'000'000, 'c');
   const UniqueFd from(::open(dir_.write("from", content).c_str(), O_RDONLY | O_CLOEXEC));
-  ASSERT_TRUE(copy_to_file(from.get(), content.size(), file_));
+  ASSERT_TRUE(copy_to_file(kernel_changes(), from.get(), content.size(), file_));
   EXPECT_EQ(test::read_text(file_), content);
   EXPECT_EQ(mode_of(file_), 0600U);
-  const auto cut = copy_to_file(from.get(), content.size() + 1, dir_ / "longer");
+  const auto cut = copy_to_file(kernel_changes(), from.get(), content.size() + 1, dir_ / "longer");
   ASSERT_FALSE(cut);
   EXPECT_EQ(cut.error().code, ErrorCode::kFormat);
   EXPECT_EQ(names_in(dir_.path()), 2U);
@@ -162,9 +162,9 @@ class SmallFileSystem : public AtomicFile {
     if (::mkdir(place.c_str(), 0700) != 0) return 1;
     if (::mount("small", place.c_str(), "tmpfs", 0, "size=64k") != 0) return kCannot;
     const std::string file = place + "/f";
-    if (!replace_file(file, "old", FileMode::kPrivate)) return 2;
+    if (!replace_file(kernel_changes(), file, "old", FileMode::kPrivate)) return 2;
     if (remount != 0 && ::mount("small", place.c_str(), nullptr, MS_REMOUNT | remount, nullptr) != 0) return 3;
-    const auto done = replace_file(file, content, FileMode::kPrivate);
+    const auto done = replace_file(kernel_changes(), file, content, FileMode::kPrivate);
     if (done) return 4;
     if (done.error().code != ErrorCode::kSystem || done.error().sys_errno != err) return 5;
     if (!done.error().text.starts_with(file + ": ")) return 6;

@@ -24,7 +24,7 @@ sys::RegularFile open_file(const std::string& path) {
 }
 
 Result<sys::ReplacedFile> splice(const std::string& path, const std::vector<sys::Edit>& edits) {
-  return sys::splice_file(sys::kernel(), open_file(path), edits, "kept");
+  return sys::splice_file(sys::kernel(), sys::kernel_changes(), open_file(path), edits, "kept");
 }
 
 std::vector<std::string> names_in(const std::string& directory) {

@@ -22,6 +22,7 @@ struct ToolWorld {
   unsigned columns = 0;
   int write_errno = 0;  // what writing to standard output fails with
   sys::Calls* calls = &sys::kernel();
+  sys::Changes* changes = &sys::kernel_changes();
 };
 
 inline ToolRun run_tool(const std::vector<std::string>& args, const ToolWorld& world = {}) {
@@ -41,6 +42,7 @@ inline ToolRun run_tool(const std::vector<std::string>& args, const ToolWorld& w
   io.out_is_terminal = world.terminal;
   io.terminal_columns = world.columns;
   io.calls = world.calls;
+  io.changes = world.changes;
   std::vector<const char*> argv = {"vfsmend"};
   for (const std::string& arg : args) argv.push_back(arg.c_str());
   run.exit = tool_main(static_cast<int>(argv.size()), argv.data(), io);
