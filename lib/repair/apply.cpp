@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "manifest/capture.h"
+#include "repair/host_apply.h"
 #include "repair/journal.h"
 #include "snapshot/open.h"
 #include "snapshot/splice.h"
@@ -93,18 +94,59 @@ class Repair {
                                      {request_.check.overlay_file}, kind));
     VFSMEND_TRY_ASSIGN(const auto replacements, replacements_in(snapshot));
     VFSMEND_TRY_ASSIGN(const SplicedFile spliced, splice(calls_, snapshot, replacements));
-    VFSMEND_TRY(nobody_has_open(spliced.path));
+    VFSMEND_TRY(nobody_has_open(spliced.path, spliced.path));
+    for (const DevicePlan& plan : out_.plan.devices) {
+      if (!plan.host.share.valid() || plan.steps.empty()) continue;
+      VFSMEND_TRY(nobody_has_open(fmt::format("/proc/self/fd/{}", plan.host.share.get()),
+                                  "the share " + plan.host.share_path));
+    }
     VFSMEND_TRY_ASSIGN(const std::string file, real_path(spliced.path));
     VFSMEND_TRY(name_files(file));
-    VFSMEND_TRY(write_journal(file, spliced.original.stamp.size));
-    const auto [folder, kept_name] = parted(out_.kept);
-    const auto written = write_spliced(calls_, changes_, spliced, kept_name);
-    if (written) return {};
-    // Nothing was changed: then there is nothing to undo.
-    static_cast<void>(sys::remove_file(changes_, out_.journal));
-    out_.journal.clear();
+    if (spliced.edits.empty()) out_.kept.clear();  // of the state nothing changes
+    VFSMEND_TRY_ASSIGN(Journal journal, journal_of(file, spliced.original.stamp.size));
+    VFSMEND_TRY(write_journal(journal));
+    if (auto changed = change_all(spliced); !changed) return give_up(std::move(changed).error());
+    journal.done = true;
+    return write_journal(journal);
+  }
+
+  Result<void> change_all(const SplicedFile& spliced) {
+    std::size_t done = 0;
+    Result<void> result;
+    for (; result && done < out_.plan.devices.size(); ++done) {
+      const DevicePlan& plan = out_.plan.devices[done];
+      if (!plan.host.empty()) result = apply_host({calls_, changes_, plan.host.share.get()}, plan.host);
+    }
+    if (result && !spliced.edits.empty()) {
+      const auto [folder, kept_name] = parted(out_.kept);
+      const auto written = write_spliced(calls_, changes_, spliced, kept_name);
+      if (!written) result = tl::make_unexpected(written.error());
+    } else if (!result) {
+      --done;  // which took its own back
+    }
+    if (!result) take_back_first(done, result.error());
+    return result;
+  }
+
+  // What was done on the host for so many devices.
+  void take_back_first(std::size_t devices, Error& error) const {
+    for (std::size_t i = devices; i-- > 0;) {
+      const HostPlan& host = out_.plan.devices[i].host;
+      const std::string stuck = take_back_all({calls_, changes_, host.share.get()}, host.steps, host.hidden);
+      if (!stuck.empty()) error.text += fmt::format("; {}: {}", kNotTakenBack, stuck);
+    }
+  }
+
+  // Where all was taken back there is nothing to undo.
+  tl::unexpected<Error> give_up(Error error) {
+    if (error.text.find(kNotTakenBack) != std::string::npos) {
+      error.text += fmt::format(": vfsmend undo {}", printable(out_.journal));
+    } else {
+      static_cast<void>(sys::remove_file(changes_, out_.journal));
+      out_.journal.clear();
+    }
     out_.kept.clear();
-    return tl::make_unexpected(written.error());
+    return tl::make_unexpected(std::move(error));
   }
 
   // The precondition of a plan: what the snapshot holds is still what the steps are for.
@@ -122,12 +164,12 @@ class Repair {
     return out;
   }
 
-  Result<void> nobody_has_open(const std::string& file) const {
+  Result<void> nobody_has_open(const std::string& file, const std::string& name) const {
     if (request_.force) return {};
     const std::vector<sys::Holder> holders = sys::who_has_open(calls_, file);
     if (holders.empty()) return {};
     return fail(ErrorCode::kSystem,
-                fmt::format("{} is open in process {} ({}): end it first, or say --force", printable(file),
+                fmt::format("{} is open in process {} ({}): end it first, or say --force", printable(name),
                             holders[0].pid, holders[0].name));
   }
 
@@ -154,13 +196,19 @@ class Repair {
     return fail(ErrorCode::kSystem, fmt::format("{}: {} originals of repairs lie beside it", printable(file), kMost));
   }
 
-  Result<void> write_journal(const std::string& file, std::uint64_t size) const {
+  Result<Journal> journal_of(const std::string& file, std::uint64_t size) const {
     VFSMEND_TRY_ASSIGN(const std::string snapshot, real_path(request_.check.snapshot_path));
-    Journal journal{snapshot, file, out_.kept, size, {}};
+    Journal journal{snapshot, file, out_.kept, size, false, {}, {}};
     for (const DevicePlan& plan : out_.plan.devices) {
       if (plan.steps.empty()) continue;
       journal.states.push_back({plan.device, state_digest(plan.before), state_digest(plan.after)});
+      if (plan.host.empty()) continue;
+      journal.host.push_back({plan.device, plan.host.share_path, plan.host.steps, plan.host.hidden});
     }
+    return journal;
+  }
+
+  Result<void> write_journal(const Journal& journal) const {
     return sys::replace_file(changes_, out_.journal,
                              journal_text(journal, out_.plan, utc_text(file_clock())),
                              sys::FileMode::kPrivate);

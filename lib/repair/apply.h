@@ -4,11 +4,13 @@
 //  1. the folder of the snapshot is locked; a plan is made;
 //  2. nobody else has the snapshot open; its states are still those of the plan;
 //  3. the journal is written, and is on disk;
-//  4. the file with the states is replaced in one step, the original stays beside it;
-//  5. a check of what is there now decides.
+//  4. objects of the host get what the capture recorded: all of them, or none;
+//  5. the file with the states is replaced in one step, the original stays beside it;
+//  6. the journal says that it is done;
+//  7. a check of what is there now decides.
 //
-// A crash at any point leaves the old file or the new one, whole. Before 4 the journal has nothing to
-// undo, and a repair can be run again.
+// A crash at any point leaves the old file or the new one, whole, and objects of the host as before,
+// as behind, or on the way: undo takes all of it back, and a repair can be run again.
 #pragma once
 
 #include <optional>
@@ -24,7 +26,7 @@ namespace vfsmend {
 struct RepairRequest {
   CheckRequest check;
   Consent consent = Consent::kSafe;
-  bool force = false;  // though another process has the snapshot open
+  bool force = false;  // though another process has the snapshot or the share open
 };
 
 struct RepairResult {
@@ -45,8 +47,20 @@ struct RepairResult {
 struct UndoRequest {
   std::string journal;
   bool dry_run = false;
-  bool force = false;  // though the file is not as the repair left it
+  bool force = false;  // though the file, or an object of the share, is not as the repair left it
+  pid_t mount_namespace_of = 0;  // where the share is: as CheckRequest has it
 };
+
+struct FinishRequest {
+  std::string journal;
+  pid_t mount_namespace_of = 0;
+};
+
+// After the confirmed resume: the hidden names of a repair go, and the guest's open files stay. What
+// was removed, for a person. Errors as undo_repair().
+[[nodiscard]] Result<std::string> finish_repair(sys::Calls& calls, sys::Changes& changes,
+                                                const FinishRequest& request,
+                                                const Progress& progress);
 
 // What was done, or would be, for a person. kUsage: no journal. Other errors: it was not undone, and
 // why; nothing is changed then.

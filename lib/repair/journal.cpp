@@ -2,12 +2,10 @@
 #include "repair/journal.h"
 
 #include <fmt/format.h>
-#include <rapidjson/document.h>
 #include <rapidjson/error/en.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 
 #include "base/text.h"
+#include "repair/journal_host.h"
 #include "sys/read_file.h"
 
 namespace vfsmend {
@@ -16,27 +14,19 @@ namespace {
 constexpr std::uint64_t kLargest = std::uint64_t{64} << 20;
 constexpr const char* kSchema = "vfsmend.journal/1";
 
-using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
+using journal::get_text;
+using journal::put_path;
+using journal::put_text;
+using journal::Writer;
 
-// Paths are bytes; JSON is UTF-8. Base64 brings every one of them back.
-void text(Writer& json, const char* key, std::string_view value) {
-  json.Key(key);
-  json.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
-}
-
-void path(Writer& json, const char* key, const std::string& value) {
-  if (is_utf8(value)) return text(json, key, value);
-  text(json, fmt::format("{}_b64", key).c_str(), base64(value));
-}
-
-void step(Writer& json, const std::string& device, const StateStep& step) {
+void put_step(Writer& json, const std::string& device, const PlannedStep& step) {
   json.StartObject();
-  text(json, "device", device);
-  text(json, "code", info(step.code).id);
-  if (step.inode) text(json, "inode", std::to_string(*step.inode));
-  if (step.handle) text(json, "handle", std::to_string(*step.handle));
-  if (!step.path.empty()) path(json, "path", step.path);
-  text(json, "action", utf8_lossy(step.action));
+  put_text(json, "device", device);
+  put_text(json, "code", info(step.code).id);
+  if (step.inode) put_text(json, "inode", std::to_string(*step.inode));
+  if (step.handle) put_text(json, "handle", std::to_string(*step.handle));
+  if (!step.path.empty()) put_path(json, "path", step.path);
+  put_text(json, "action", utf8_lossy(step.action));
   json.Key("casualties");
   json.StartArray();
   for (const std::string& lost : step.casualties) json.String(lost.c_str());
@@ -44,42 +34,7 @@ void step(Writer& json, const std::string& device, const StateStep& step) {
   json.EndObject();
 }
 
-Result<std::string> member(const rapidjson::Value& object, const char* key) {
-  const auto at = object.FindMember(key);
-  if (at != object.MemberEnd() && at->value.IsString()) {
-    return std::string(at->value.GetString(), at->value.GetStringLength());
-  }
-  const std::string coded = fmt::format("{}_b64", key);
-  const auto b64 = object.FindMember(coded.c_str());
-  if (b64 != object.MemberEnd() && b64->value.IsString()) {
-    auto bytes = from_base64({b64->value.GetString(), b64->value.GetStringLength()});
-    if (bytes) return *std::move(bytes);
-  }
-  return fail(ErrorCode::kFormat, fmt::format("\"{}\" is missing, or no text", key));
-}
-
-Result<Journal> parse(std::string_view bytes) {
-  rapidjson::Document json;
-  json.Parse<rapidjson::kParseIterativeFlag>(bytes.data(), bytes.size());
-  if (json.HasParseError()) {
-    return fail(ErrorCode::kFormat, fmt::format("byte {}: {}", json.GetErrorOffset(),
-                                                rapidjson::GetParseError_En(json.GetParseError())));
-  }
-  if (!json.IsObject()) return fail(ErrorCode::kFormat, "no JSON object");
-  VFSMEND_TRY_ASSIGN(const std::string schema, member(json, "schema"));
-  if (schema != kSchema) {
-    return fail(ErrorCode::kUnsupported, fmt::format("a journal of kind \"{}\", not {}",
-                                                     printable(schema), kSchema));
-  }
-  Journal out;
-  VFSMEND_TRY_ASSIGN(out.snapshot, member(json, "snapshot"));
-  VFSMEND_TRY_ASSIGN(out.file, member(json, "file"));
-  VFSMEND_TRY_ASSIGN(out.kept, member(json, "kept"));
-  const auto size = json.FindMember("size_before");
-  if (size == json.MemberEnd() || !size->value.IsUint64()) {
-    return fail(ErrorCode::kFormat, "\"size_before\" is missing, or no number");
-  }
-  out.size_before = size->value.GetUint64();
+Result<void> parse_states(const rapidjson::Value& json, Journal& out) {
   const auto states = json.FindMember("states");
   if (states == json.MemberEnd() || !states->value.IsArray()) {
     return fail(ErrorCode::kFormat, "\"states\" is missing, or no list");
@@ -87,11 +42,53 @@ Result<Journal> parse(std::string_view bytes) {
   for (const auto& entry : states->value.GetArray()) {
     if (!entry.IsObject()) return fail(ErrorCode::kFormat, "\"states\": no JSON object in it");
     JournalState state;
-    VFSMEND_TRY_ASSIGN(state.device, member(entry, "device"));
-    VFSMEND_TRY_ASSIGN(state.before, member(entry, "before"));
-    VFSMEND_TRY_ASSIGN(state.after, member(entry, "after"));
+    VFSMEND_TRY_ASSIGN(state.device, get_text(entry, "device"));
+    VFSMEND_TRY_ASSIGN(state.before, get_text(entry, "before"));
+    VFSMEND_TRY_ASSIGN(state.after, get_text(entry, "after"));
     out.states.push_back(std::move(state));
   }
+  return {};
+}
+
+// A journal of before there were host steps has none.
+Result<void> parse_host(const rapidjson::Value& json, Journal& out) {
+  const auto done = json.FindMember("done");
+  out.done = done == json.MemberEnd() || !done->value.IsBool() || done->value.GetBool();
+  const auto host = json.FindMember("host");
+  if (host == json.MemberEnd()) return {};
+  if (!host->value.IsArray()) return fail(ErrorCode::kFormat, "\"host\" is no list");
+  for (const auto& entry : host->value.GetArray()) {
+    VFSMEND_TRY_ASSIGN(JournalHost one, journal::get_host(entry));
+    out.host.push_back(std::move(one));
+  }
+  return {};
+}
+
+Result<Journal> parse(std::string_view bytes) {
+  rapidjson::Document json;
+  json.Parse<rapidjson::kParseIterativeFlag>(bytes.data(), bytes.size());
+  if (json.HasParseError()) {
+    return fail(ErrorCode::kFormat,
+                fmt::format("byte {}: {} A journal is JSON: give the file that the repair named",
+                            json.GetErrorOffset(), rapidjson::GetParseError_En(json.GetParseError())));
+  }
+  if (!json.IsObject()) return fail(ErrorCode::kFormat, "no JSON object");
+  VFSMEND_TRY_ASSIGN(const std::string schema, get_text(json, "schema"));
+  if (schema != kSchema) {
+    return fail(ErrorCode::kUnsupported, fmt::format("a journal of kind \"{}\", not {}",
+                                                     printable(schema), kSchema));
+  }
+  Journal out;
+  VFSMEND_TRY_ASSIGN(out.snapshot, get_text(json, "snapshot"));
+  VFSMEND_TRY_ASSIGN(out.file, get_text(json, "file"));
+  VFSMEND_TRY_ASSIGN(out.kept, get_text(json, "kept"));
+  const auto size = json.FindMember("size_before");
+  if (size == json.MemberEnd() || !size->value.IsUint64()) {
+    return fail(ErrorCode::kFormat, "\"size_before\" is missing, or no number");
+  }
+  out.size_before = size->value.GetUint64();
+  VFSMEND_TRY(parse_states(json, out));
+  VFSMEND_TRY(parse_host(json, out));
   return out;
 }
 
@@ -101,28 +98,34 @@ std::string journal_text(const Journal& journal, const RepairPlan& plan, std::st
   rapidjson::StringBuffer buffer;
   Writer json(buffer);
   json.StartObject();
-  text(json, "schema", kSchema);
-  text(json, "tool", "vfsmend " VFSMEND_VERSION);
-  text(json, "time", time);
-  path(json, "snapshot", journal.snapshot);
-  path(json, "file", journal.file);
-  path(json, "kept", journal.kept);
+  put_text(json, "schema", kSchema);
+  put_text(json, "tool", "vfsmend " VFSMEND_VERSION);
+  put_text(json, "time", time);
+  put_path(json, "snapshot", journal.snapshot);
+  put_path(json, "file", journal.file);
+  put_path(json, "kept", journal.kept);
   json.Key("size_before");
   json.Uint64(journal.size_before);
+  json.Key("done");
+  json.Bool(journal.done);
   json.Key("states");
   json.StartArray();
   for (const JournalState& state : journal.states) {
     json.StartObject();
-    path(json, "device", state.device);
-    text(json, "before", state.before);
-    text(json, "after", state.after);
+    put_path(json, "device", state.device);
+    put_text(json, "before", state.before);
+    put_text(json, "after", state.after);
     json.EndObject();
   }
+  json.EndArray();
+  json.Key("host");
+  json.StartArray();
+  for (const JournalHost& host : journal.host) journal::put_host(json, host);
   json.EndArray();
   json.Key("steps");
   json.StartArray();
   for (const DevicePlan& device : plan.devices) {
-    for (const StateStep& one : device.steps) step(json, device.device, one);
+    for (const PlannedStep& one : device.steps) put_step(json, device.device, one);
   }
   json.EndArray();
   json.EndObject();

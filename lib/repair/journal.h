@@ -3,11 +3,13 @@
 //
 //   {"schema":"vfsmend.journal/1","tool":..,"time":..,"snapshot":..,"file":..,"kept":..,
 //    "size_before":n,"size_after":n,
+//    "done":false,
 //    "states":[{"device":..,"before":xxh3,"after":xxh3}],
+//    "host":[{"device":..,"share":..,"objects":[..],"hidden":[..]}],     (journal_host.h)
 //    "steps":[{"device":..,"code":..,"inode":..,"handle":..,"path":..,"action":..,"casualties":[..]}]}
 //
-// One JSON document. It is written whole (sys/atomic_file) before the first change, and never changed:
-// whether the repair came to its end is told by the states that the file holds.
+// One JSON document. It is written whole (sys/atomic_file) before the first change, and once more, with
+// "done", behind the last: until then objects of the host may be half-way.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +28,22 @@ struct JournalState {
   std::string after;
 };
 
+// What is changed on the host for a device.
+struct JournalHost {
+  std::string device;
+  std::string share;  // absolute
+  std::vector<HostStep> steps;
+  std::vector<HiddenStep> hidden;
+};
+
 struct Journal {
   std::string snapshot;  // as it was given to the repair
   std::string file;      // absolute: what is replaced
   std::string kept;      // absolute: the original, where it is kept
   std::uint64_t size_before = 0;  // bytes of the file
+  bool done = false;              // the repair came to its end
   std::vector<JournalState> states;
+  std::vector<JournalHost> host;
 };
 
 // With the steps of the plan, for people.

@@ -7,6 +7,7 @@
 #include <limits>
 #include <unordered_set>
 
+#include "repair/host_plan.h"
 #include "repair/state_edit.h"
 #include "verdict/device_check.h"
 
@@ -30,11 +31,11 @@ bool apply(const Finding& finding, StateEdit& edit) {
     case Mend::kStripHandles: return edit.strip_handles();
     case Mend::kChangeFlags: return finding.handle && edit.change_flags(*finding.handle, remedy.flags);
     case Mend::kCutTrailing: return true;  // whatever is encoded has none
+    default: return false;  // on the host
   }
-  return false;
 }
 
-StateStep step_of(const Finding& finding) {
+PlannedStep step_of(const Finding& finding) {
   const Remedy& remedy = *finding.repair;
   return {finding.code, remedy.mend, finding.inode,  finding.handle,
           finding.path, remedy.action, remedy.safe, remedy.casualties};
@@ -53,7 +54,7 @@ std::string told(const Finding& finding) {
 class DevicePlanner {
  public:
   DevicePlanner(const DeviceInput& input, Consent consent, const Progress& progress)
-      : in_(input), consent_(consent), progress_(progress) {}
+      : in_(input), consent_(consent), progress_(progress), host_(in_) {}
 
   DevicePlan run() {
     plan_.device = in_.device.id;
@@ -63,10 +64,13 @@ class DevicePlanner {
       const DeviceOutcome outcome = judge();
       plan_.verdict = outcome.report.verdict;
       if (plan_.verdict != Verdict::kRepair || !mend(outcome.report)) {
-        note_left(outcome.report);
+        mend_host(outcome.report);
         break;
       }
     }
+    // Also for who else has it open. Where it cannot be opened, nobody has.
+    if (!plan_.steps.empty()) static_cast<void>(host_.find_share());
+    plan_.host = host_.take();
     return std::move(plan_);
   }
 
@@ -85,7 +89,8 @@ class DevicePlanner {
   [[nodiscard]] bool allowed(const Finding& finding) const {
     if (finding.verdict != Verdict::kRepair || !finding.repair) return false;
     if (finding.repair->mend == Mend::kNone) return false;
-    return finding.repair->safe || consent_ == Consent::kAll;
+    // The switch that a step needs is the consent to it.
+    return finding.repair->safe || consent_ == Consent::kAll || finding.repair->needs != Switch::kNone;
   }
 
   // One round; false where nothing could be changed.
@@ -95,7 +100,7 @@ class DevicePlanner {
     StateEdit edit(*std::move(decoded));
     std::vector<const Finding*> todo;
     for (const Finding& finding : report.findings) {
-      if (allowed(finding)) todo.push_back(&finding);
+      if (allowed(finding) && !is_on_host(finding.repair->mend)) todo.push_back(&finding);
     }
     std::ranges::stable_sort(todo, {}, [](const Finding* f) { return f->repair->mend; });
     bool changed = drop(todo, edit);
@@ -121,10 +126,29 @@ class DevicePlanner {
     return edit.drop_inodes(ids);
   }
 
-  void note_left(const DeviceReport& report) {
+  // When the state is as good as it gets: what the host needs, and what is left.
+  void mend_host(const DeviceReport& report) {
+    if (plan_.verdict != Verdict::kRepair) return;
     for (const Finding& finding : report.findings) {
-      if (finding.verdict == Verdict::kRepair && finding.repair) plan_.left.push_back(told(finding));
+      if (finding.verdict != Verdict::kRepair || !finding.repair) continue;
+      const bool can = allowed(finding) && is_on_host(finding.repair->mend) && in_.options && in_.recorded;
+      const std::string why_not = can ? host_.add(finding) : "";
+      if (can && why_not.empty()) {
+        plan_.steps.push_back(step_of(finding));
+        if (finding.repair->mend == Mend::kKeptBytes) lead_to_hidden(finding);
+      } else {
+        plan_.left.push_back(why_not.empty() ? told(finding) : fmt::format("{} ({})", told(finding), why_not));
+      }
     }
+  }
+
+  // Not to be judged again: the file is not there yet.
+  void lead_to_hidden(const Finding& finding) {
+    auto decoded = decode(plan_.after, in_.destination.reader);
+    if (!decoded || !finding.inode) return;
+    StateEdit edit(*std::move(decoded));
+    edit.give_path(*finding.inode, finding.repair->to);
+    plan_.after = edit.bytes();
   }
 
   const DeviceInput& in_;
@@ -132,6 +156,7 @@ class DevicePlanner {
   const Progress& progress_;
   SnapshotDevice device_;
   DevicePlan plan_;
+  HostPlanner host_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What would mend a snapshot, as data: findings become steps on the state, the changed state is judged
-// anew, and so on until nothing is left that a step could mend. Nothing is written here.
+// anew, and so on until nothing is left that a step could mend; then what the host needs. Nothing is
+// written here.
 //
 // Only a device whose verdict is "repair" gets steps: what is to be rebuilt or cannot be looked at is
 // no better for a changed state, and what resumes is left alone.
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "repair/host_plan.h"
 #include "verdict/check.h"
 #include "verdict/codes.h"
 #include "verdict/device_check.h"
@@ -23,7 +25,7 @@ enum class Consent {
   kAll,   // what has casualties too
 };
 
-struct StateStep {
+struct PlannedStep {
   Code code{};  // of the finding that it mends
   Mend mend = Mend::kNone;
   std::optional<NodeId> inode;
@@ -36,9 +38,10 @@ struct StateStep {
 
 struct DevicePlan {
   std::string device;
-  std::vector<StateStep> steps;  // in their order
+  std::vector<PlannedStep> steps;  // in their order
   ByteVector before;             // the state that the steps are for: their precondition
   ByteVector after;
+  HostPlan host;                 // of the same steps, what is to be done on the host
   Verdict verdict = Verdict::kResume;  // of the device after the steps
   // Steps that wait for consent, or for something to be done on the host: what a person has to know.
   std::vector<std::string> left;

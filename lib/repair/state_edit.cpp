@@ -156,6 +156,15 @@ NodeId StateEdit::node_at(std::string_view path) const {
   return at;
 }
 
+bool StateEdit::give_path(NodeId id, std::string_view name) {
+  Inode* const inode = find(id);
+  if (inode == nullptr || id == kRootId || !location_as<Invalid>(*inode)) return false;
+  names_.emplace_back(name);
+  inode->location = Path{kRootId, names_.back(), {}};
+  if (Inode* const root = find(kRootId)) ++root->refcount;
+  return true;
+}
+
 bool StateEdit::rewrite_path(NodeId id, std::string_view to) {
   Inode* const inode = find(id);
   auto* const path = inode ? std::get_if<Path>(&inode->location) : nullptr;

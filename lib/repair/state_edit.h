@@ -34,6 +34,8 @@ class StateEdit {
   bool raise_next_ids();
   bool strip_handles();
   bool change_flags(HandleId id, std::int32_t flags);
+  // Of a lost inode: a name in the root of the share.
+  bool give_path(NodeId id, std::string_view name);
   // `to` is relative to the share. In a directory that is an inode of the state by its name there,
   // else from the root, with slashes: loaders take both.
   bool rewrite_path(NodeId id, std::string_view to);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <linux/openat2.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -7,11 +8,13 @@
 #include "base/text.h"
 #include "manifest/capture.h"
 #include "repair/apply.h"
+#include "repair/host_apply.h"
 #include "repair/journal.h"
 #include "snapshot/open.h"
 #include "sys/atomic_file.h"
 #include "sys/folder_lock.h"
 #include "sys/read_file.h"
+#include "verdict/preconditions.h"
 
 namespace vfsmend {
 namespace {
@@ -19,6 +22,15 @@ namespace {
 enum class Present { kBefore, kAfter, kOther };
 
 std::string folder_of(const std::string& file) { return file.substr(0, file.rfind('/')); }
+
+Result<Journal> journal_at(sys::Calls& calls, const std::string& path, const Progress& progress) {
+  progress(fmt::format("the journal {}", path));
+  Result<Journal> journal = read_journal(calls, path);
+  if (journal) return journal;
+  Error error = std::move(journal).error();
+  error.code = ErrorCode::kUsage;
+  return tl::make_unexpected(std::move(error));
+}
 
 // What the file holds: the states of before the repair, those it left, or others.
 Result<Present> look(sys::Calls& calls, const Journal& journal) {
@@ -45,40 +57,147 @@ Result<void> check_kept(sys::Calls& calls, const Journal& journal) {
                                               printable(journal.kept), journal.size_before));
 }
 
+// The shares of a journal, each open, in another mount namespace or this one.
+class Shares {
+ public:
+  static Result<Shares> open(sys::Calls& calls, const Journal& journal, pid_t namespace_of) {
+    open_how how{};
+    how.flags = O_RDONLY | O_CLOEXEC;
+    sys::UniqueFd own;
+    if (namespace_of != 0 && !journal.host.empty()) {
+      own = sys::UniqueFd(calls.openat2(AT_FDCWD, "/proc/self/ns/mnt", how));
+      const std::string refused = enter_mount_namespace(calls, namespace_of);
+      if (!refused.empty()) return fail(ErrorCode::kSystem, refused);
+    }
+    Shares out;
+    Result<void> opened;
+    how.flags = O_PATH | O_CLOEXEC;
+    for (const JournalHost& host : journal.host) {
+      out.fds_.emplace_back(calls.openat2(AT_FDCWD, host.share.c_str(), how));
+      if (opened && !out.fds_.back().valid()) {
+        opened = fail_errno(-out.fds_.back().get(), fmt::format("the share {}", printable(host.share)));
+      }
+    }
+    if (own.valid() && calls.enter_mount_namespace(own.get()) < 0) {
+      return fail(ErrorCode::kSystem, "no way back into the own mount namespace");
+    }
+    VFSMEND_TRY(std::move(opened));
+    return out;
+  }
+
+  [[nodiscard]] HostTools tools(sys::Calls& calls, sys::Changes& changes, std::size_t i) const {
+    return {calls, changes, fds_[i].get()};
+  }
+
+ private:
+  std::vector<sys::UniqueFd> fds_;
+};
+
+class Undo {
+ public:
+  Undo(sys::Calls& calls, sys::Changes& changes, const UndoRequest& request, const Journal& journal)
+      : calls_(calls), changes_(changes), request_(request), journal_(journal),
+        file_(printable(journal.file)) {}
+
+  Result<std::string> run() {
+    const Result<Present> present = look(calls_, journal_);
+    if (!present && !request_.force) return tl::make_unexpected(present.error());
+    if (present && *present == Present::kOther && !request_.force) {
+      return fail(ErrorCode::kSystem,
+                  fmt::format("{} is not as the repair left it: something has changed it since. -f puts "
+                              "the original back all the same", file_));
+    }
+    const bool is_before = present && *present == Present::kBefore;
+    if (!is_before) VFSMEND_TRY(check_kept(calls_, journal_));
+    VFSMEND_TRY_ASSIGN(const Shares shares, Shares::open(calls_, journal_, request_.mount_namespace_of));
+    if (!request_.force && journal_.done) VFSMEND_TRY(check_host(shares));
+    if (request_.dry_run) return told(is_before, "would be put back from " + printable(journal_.kept),
+                                      "is as it was before the repair: nothing to undo", "would get back what it had");
+    VFSMEND_TRY(undo_host(shares));
+    VFSMEND_TRY(undo_state(is_before));
+    return told(is_before, "is the original again", "is as it was before the repair",
+                "has back what it had");
+  }
+
+ private:
+  // Of a repair that did not come to its end any object may be half-way.
+  Result<void> check_host(const Shares& shares) const {
+    for (std::size_t i = 0; i < journal_.host.size(); ++i) {
+      for (const HostStep& step : journal_.host[i].steps) {
+        const std::string found = unexpected(shares.tools(calls_, changes_, i), step);
+        if (found.empty()) continue;
+        return fail(ErrorCode::kSystem, fmt::format("{}, which is not as the repair left it: -f puts back "
+                                                    "what it had before", found));
+      }
+    }
+    return {};
+  }
+
+  Result<void> undo_host(const Shares& shares) {
+    for (std::size_t i = journal_.host.size(); i-- > 0;) {
+      const JournalHost& host = journal_.host[i];
+      const std::string stuck = take_back_all(shares.tools(calls_, changes_, i), host.steps, host.hidden);
+      if (stuck.empty()) continue;
+      if (!request_.force) return fail(ErrorCode::kSystem, stuck);
+      notes_ += fmt::format("\nleft as it is: {}", stuck);
+    }
+    return {};
+  }
+
+  // The repair never came to its change of the state, or all of it was undone.
+  Result<void> undo_state(bool is_before) const {
+    if (!is_before) {
+      VFSMEND_TRY(sys::move_file(changes_, journal_.kept, journal_.file));
+    } else if (!journal_.kept.empty() && sys::locate(calls_, AT_FDCWD, journal_.kept)) {
+      VFSMEND_TRY(sys::remove_file(changes_, journal_.kept));
+    }
+    return sys::remove_file(changes_, request_.journal);
+  }
+
+  [[nodiscard]] std::string told(bool is_before, const std::string& changed, const char* same,
+                                 const char* host) const {
+    std::string out = fmt::format("{} {}", file_, is_before ? same : changed);
+    for (const JournalHost& each : journal_.host) {
+      out += fmt::format("\n{}: {} {}, {} hidden files", printable(each.share), each.steps.size(),
+                         each.steps.size() == 1 ? std::string("object ") + host : std::string("objects: each ") + host,
+                         each.hidden.size());
+    }
+    return out + notes_ + "\n";
+  }
+
+  sys::Calls& calls_;
+  sys::Changes& changes_;
+  const UndoRequest& request_;
+  const Journal& journal_;
+  std::string file_;
+  std::string notes_;
+};
+
 }  // namespace
 
 Result<std::string> undo_repair(sys::Calls& calls, sys::Changes& changes,
                                 const UndoRequest& request, const Progress& progress) {
-  progress(fmt::format("the journal {}", request.journal));
-  Result<Journal> journal = read_journal(calls, request.journal);
-  if (!journal) {
-    Error error = std::move(journal).error();
-    error.code = ErrorCode::kUsage;
-    return tl::make_unexpected(std::move(error));
+  VFSMEND_TRY_ASSIGN(const Journal journal, journal_at(calls, request.journal, progress));
+  VFSMEND_TRY_ASSIGN(const sys::UniqueFd lock, sys::lock_folder(calls, folder_of(journal.file)));
+  progress(fmt::format("the snapshot {}", journal.snapshot));
+  return Undo(calls, changes, request, journal).run();
+}
+
+Result<std::string> finish_repair(sys::Calls& calls, sys::Changes& changes,
+                                  const FinishRequest& request, const Progress& progress) {
+  VFSMEND_TRY_ASSIGN(const Journal journal, journal_at(calls, request.journal, progress));
+  VFSMEND_TRY_ASSIGN(const sys::UniqueFd lock, sys::lock_folder(calls, folder_of(journal.file)));
+  VFSMEND_TRY_ASSIGN(const Shares shares, Shares::open(calls, journal, request.mount_namespace_of));
+  std::string out;
+  for (std::size_t i = 0; i < journal.host.size(); ++i) {
+    for (const HiddenStep& step : journal.host[i].hidden) {
+      // The guest may have written to it since: its content says nothing.
+      VFSMEND_TRY(remove_hidden(shares.tools(calls, changes, i), step, false));
+      out += fmt::format("{}/{}: removed; what the guest has open stays open\n",
+                         printable(journal.host[i].share), step.file.hidden_name);
+    }
   }
-  VFSMEND_TRY_ASSIGN(const sys::UniqueFd lock, sys::lock_folder(calls, folder_of(journal->file)));
-  progress(fmt::format("the snapshot {}", journal->snapshot));
-  const Result<Present> present = look(calls, *journal);
-  if (!present && !request.force) return tl::make_unexpected(present.error());
-  const std::string file = printable(journal->file);
-  const bool has_kept = sys::locate(calls, AT_FDCWD, journal->kept).has_value();
-  if (present && *present == Present::kBefore) {
-    // The repair never came to its change, or was undone.
-    if (request.dry_run) return fmt::format("{} is as it was before the repair: nothing to undo", file);
-    if (has_kept) VFSMEND_TRY(sys::remove_file(changes, journal->kept));
-    VFSMEND_TRY(sys::remove_file(changes, request.journal));
-    return fmt::format("{} is as it was before the repair", file);
-  }
-  if (present && *present == Present::kOther && !request.force) {
-    return fail(ErrorCode::kSystem,
-                fmt::format("{} is not as the repair left it: something has changed it since. -f puts "
-                            "the original back all the same", file));
-  }
-  VFSMEND_TRY(check_kept(calls, *journal));
-  if (request.dry_run) return fmt::format("{} would be put back from {}", file, printable(journal->kept));
-  VFSMEND_TRY(sys::move_file(changes, journal->kept, journal->file));
-  VFSMEND_TRY(sys::remove_file(changes, request.journal));
-  return fmt::format("{} is the original again", file);
+  return out.empty() ? "the repair made no hidden files: nothing to finish\n" : out;
 }
 
 }  // namespace vfsmend

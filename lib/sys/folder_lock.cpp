@@ -65,7 +65,9 @@ Result<UniqueFd> lock_folder(Calls& calls, const std::string& directory) {
 std::vector<Holder> who_has_open(Calls& calls, const std::string& path) {
   std::vector<Holder> out;
   struct statx wanted{};
-  if (calls.statx(AT_FDCWD, path.c_str(), 0, STATX_INO, wanted) < 0) return out;
+  // What others have open may lie on a file system that does not answer: nothing is asked of it.
+  constexpr int kFlags = AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT;
+  if (calls.statx(AT_FDCWD, path.c_str(), kFlags, STATX_INO, wanted) < 0) return out;
   const UniqueFd proc(open_directory(calls, "/proc"));
   std::array<std::uint8_t, 32768> buffer;
   const auto has_it = [&](pid_t pid) {
@@ -73,7 +75,7 @@ std::vector<Holder> who_has_open(Calls& calls, const std::string& path) {
     std::array<std::uint8_t, 32768> names;
     return fds.valid() && for_each_name(calls, fds.get(), names, [&](const char* name, std::uint64_t) {
              struct statx stat{};
-             return calls.statx(fds.get(), name, 0, STATX_INO, stat) < 0 || stat.stx_ino != wanted.stx_ino ||
+             return calls.statx(fds.get(), name, kFlags, STATX_INO, stat) < 0 || stat.stx_ino != wanted.stx_ino ||
                     stat.stx_dev_major != wanted.stx_dev_major ||
                     stat.stx_dev_minor != wanted.stx_dev_minor;
            }) == 1;

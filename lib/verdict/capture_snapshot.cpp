@@ -16,6 +16,7 @@
 #include "sys/read_file.h"
 #include "verdict/destination_of.h"
 #include "verdict/findings.h"
+#include "verdict/hidden_file.h"
 #include "verdict/open_rules.h"
 #include "verdict/preconditions.h"
 
@@ -179,7 +180,7 @@ class SnapshotCapture {
     out_.manifest.sections.push_back(std::move(captured->section));
   }
 
-  // H001: open, and without a name. Fact "kept": the node and the number of the file that was kept.
+  // H001: open, and without a name.
   void keep_unlinked(const State& state, ManifestSection& section, FindingCollector& findings) {
     const NodeIndex index(state);
     std::vector<UnlinkedFile> files;
@@ -194,7 +195,8 @@ class SnapshotCapture {
     for (const UnlinkedFile& file : files) {
       if (!request_.keep_unlinked) break;
       out_.kept.push_back({file.link, file.facts.ino, file.facts.size});
-      section.facts.emplace_back("kept", fmt::format("{} {}", file.node, file.facts.ino));
+      const ObjectFacts& f = file.facts;
+      section.facts.emplace_back("kept", kept_fact(file.node, f.ino, f.mode, f.uid, f.gid, f.mtime));
       if (file.node != 0) kept[file.node] = file.facts.ino;
     }
     for (const Handle& handle : state.handles) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "state/fs_state.h"
+#include "state/node_index.h"
 #include "verdict/codes.h"
 
 namespace vfsmend {
@@ -23,7 +24,7 @@ enum class Verdict { kResume, kRepair, kColdboot, kRebuild, kIndeterminate };
 [[nodiscard]] std::string_view name_of(Verdict verdict);
 [[nodiscard]] inline Verdict worst(Verdict a, Verdict b) { return a < b ? b : a; }
 
-// What is to be done to the state, as far as the state alone is to be changed.
+// What is to be done, in the order in which it is done.
 enum class Mend : std::uint8_t {
   kNone,
   kWriteRoot,     // inode 1 becomes the root record
@@ -36,6 +37,20 @@ enum class Mend : std::uint8_t {
   kStripHandles,  // stored file handles, of all inodes
   kChangeFlags,   // Remedy::flags, of a handle
   kCutTrailing,
+  // On the host, to what the capture recorded at Remedy::recorded:
+  kHostMode,
+  kHostOwner,
+  kHostXattrs,
+  kHostTimes,
+  kKeptBytes,  // Remedy::from becomes a hidden file, and the inode's path leads to it
+};
+
+[[nodiscard]] inline bool is_on_host(Mend mend) { return mend >= Mend::kHostMode; }
+
+// What has to be said before a step may be made: a report cannot ask for it.
+enum class Switch : std::uint8_t {
+  kNone,
+  kPrivileges,  // --allow-privileges: setuid, setgid, capabilities
 };
 
 // What would mend it. Plain data: lib/repair makes steps of it.
@@ -46,6 +61,8 @@ struct Remedy {
   Mend mend = Mend::kNone;
   std::string to{};
   std::int32_t flags = 0;
+  std::uint32_t recorded = kNoIndex;  // position in the entries of the capture's section
+  Switch needs = Switch::kNone;
 };
 
 using Facts = std::vector<std::pair<std::string, std::string>>;

@@ -2,6 +2,7 @@
 #include "verdict/manifest_of.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -18,22 +19,38 @@ namespace {
 
 constexpr std::uint64_t kLargestPolicy = std::uint64_t{1} << 20;  // bytes
 
-Result<ByteVector> read_whole(sys::Calls& calls, const std::string& file, std::uint64_t most) {
+// Why a file is not root's own.
+std::string distrust_of(sys::Calls& calls, int fd) {
+  struct statx stat{};
+  if (const int err = calls.statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, stat); err < 0) {
+    return errno_text(-err);
+  }
+  if (stat.stx_uid != 0) return fmt::format("owned by user {}, not by root", stat.stx_uid);
+  if ((stat.stx_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return fmt::format("mode {:04o}: others than root can write it", stat.stx_mode & 07777);
+  }
+  return "";
+}
+
+Result<ByteVector> read_whole(sys::Calls& calls, const std::string& file, std::uint64_t most,
+                              std::string* distrust = nullptr) {
   VFSMEND_TRY_ASSIGN(const sys::Located located, sys::locate(calls, AT_FDCWD, file));
   VFSMEND_TRY_ASSIGN(const sys::RegularFile opened, sys::open_regular(calls, located));
   if (opened.stamp.size > most) {
     return fail(ErrorCode::kLimit, fmt::format("{} bytes, more than {}", opened.stamp.size, most));
   }
+  if (distrust != nullptr) *distrust = distrust_of(calls, opened.fd.get());
   ByteVector bytes(opened.stamp.size);
   VFSMEND_TRY(sys::read_exactly(calls, opened.fd.get(), bytes, 0));
   return bytes;
 }
 
 Result<FoundManifest> read_manifest(sys::Calls& calls, const std::string& file) {
-  VFSMEND_TRY_ASSIGN(const ByteVector bytes, read_whole(calls, file, kMaxManifestMemory));
+  std::string distrust;
+  VFSMEND_TRY_ASSIGN(const ByteVector bytes, read_whole(calls, file, kMaxManifestMemory, &distrust));
   VFSMEND_TRY_ASSIGN(Manifest manifest, decode_manifest(bytes));
   const std::string time(fact(manifest.facts, "time"));
-  return FoundManifest{std::move(manifest), {file, bytes.size(), time}};
+  return FoundManifest{std::move(manifest), {file, bytes.size(), time}, std::move(distrust)};
 }
 
 }  // namespace

@@ -16,6 +16,8 @@ namespace vfsmend {
 struct FoundManifest {
   Manifest manifest;
   ManifestInfo info;
+  // Not empty: somebody else than root wrote it, or could have: "owned by user 1000".
+  std::string distrust;
 };
 
 // Nothing where none was named and none is there. Errors: kUsage where one that was named cannot be

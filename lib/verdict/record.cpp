@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "verdict/hidden_file.h"
+
 namespace vfsmend {
 namespace {
 
@@ -51,8 +53,16 @@ Record::Record(const ManifestSection& section, std::int64_t captured_at, const S
   for (EntryIndex e = 0; e < state.inodes.size(); ++e) {
     const Location& where = state.inodes[e].location;
     const bool placed = !std::holds_alternative<Invalid>(where);
-    if (placed && position_[e] == kNoIndex) ++unknown_;
+    if (placed && position_[e] == kNoIndex && !is_hidden(state.inodes[e])) ++unknown_;
   }
+}
+
+// A repair put it there, for a file whose bytes the capture kept.
+bool Record::is_hidden(const Inode& inode) const {
+  const auto* path = location_as<Path>(inode);
+  if (path == nullptr || path->parent != kRootId) return false;
+  const auto kept = hidden_file(section_, "", inode.id);
+  return kept && kept->hidden_name == path->filename;
 }
 
 void Record::find_by_node(const NodeIndex& index) {
@@ -107,17 +117,17 @@ std::uint32_t Record::find(std::uint32_t directory, std::string_view name) const
   return kNoIndex;
 }
 
-std::uint16_t Record::compare_identity(std::uint32_t position, const ObjectFacts& now,
-                                       LazyHandle& handle, Today& today) const {
-  const EntryTable& e = section_.entries;
+std::uint16_t identity_changes(const ManifestSection& section, std::uint32_t position,
+                               const ObjectFacts& now, LazyHandle& handle, Today& today) {
+  const EntryTable& e = section.entries;
   std::uint16_t changes = 0;
-  const bool other_device = section_.devices[e.device[position]] != now.device;
+  const bool other_device = section.devices[e.device[position]] != now.device;
   if (other_device) changes |= kOtherDevice;
   const bool same_number = e.ino[position] == now.ino;
   // A FUSE file system makes its handles up anew with every mount.
-  const bool lasting = !other_device || section_.fs_magic != FUSE_SUPER_MAGIC;
+  const bool lasting = !other_device || section.fs_magic != FUSE_SUPER_MAGIC;
   // An overlay shows the birth of the copy that a first write makes, and keeps the number.
-  const bool has_birth = section_.fs_magic != OVERLAYFS_SUPER_MAGIC;
+  const bool has_birth = section.fs_magic != OVERLAYFS_SUPER_MAGIC;
   bool other = !same_number || (has_birth && birth_differs(e.btime[position], now.btime));
   if (lasting && !e.handle[position].empty() && handle.ask() == 0) {
     const sys::ObjectHandle& found = handle.value();
@@ -132,14 +142,14 @@ std::uint16_t Record::compare_identity(std::uint32_t position, const ObjectFacts
 
 bool Record::is_same(std::uint32_t position, const struct statx& stat, LazyHandle& handle) const {
   Today today;
-  return (compare_identity(position, facts_of(stat), handle, today) & (kOtherObject | kOtherType)) == 0;
+  return (identity_changes(section_, position, facts_of(stat), handle, today) & (kOtherObject | kOtherType)) == 0;
 }
 
 std::uint16_t Record::compare(sys::Calls& calls, std::uint32_t position, const struct statx& stat,
                               LazyHandle& handle, Today& today) const {
   const EntryTable& e = section_.entries;
   const ObjectFacts now = facts_of(stat);
-  std::uint16_t changes = compare_identity(position, now, handle, today);
+  std::uint16_t changes = identity_changes(section_, position, now, handle, today);
   const auto differs = [&](bool different, Change bit) {
     if (different) changes |= bit;
   };

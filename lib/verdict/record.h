@@ -92,10 +92,9 @@ class Record {
                                       Today& today) const;
 
  private:
+  [[nodiscard]] bool is_hidden(const Inode& inode) const;
   void find_by_node(const NodeIndex& index);
   void find_by_path(const State& state, const LoadOrder& order);
-  [[nodiscard]] std::uint16_t compare_identity(std::uint32_t position, const ObjectFacts& now,
-                                               LazyHandle& handle, Today& today) const;
 
   const ManifestSection& section_;
   std::int64_t captured_at_;
@@ -103,6 +102,11 @@ class Record {
   std::vector<std::uint32_t> position_;      // by entry of the state
   std::uint64_t unknown_ = 0;
 };
+
+// kOtherObject, kSameNumber, kOtherType, kOtherDevice: whether `now` and `handle` are of the object that
+// was recorded at `position` of the section. Fills `today.handle` where it is another.
+[[nodiscard]] std::uint16_t identity_changes(const ManifestSection& section, std::uint32_t position,
+                                             const ObjectFacts& now, LazyHandle& handle, Today& today);
 
 // The name of an attribute that holds a security label.
 [[nodiscard]] bool is_label(std::string_view xattr);

@@ -16,9 +16,13 @@ inline constexpr std::uint64_t kDefaultCheckBudget = std::uint64_t{256} << 20;
 struct RecordOptions {
   const Manifest* manifest = nullptr;
   std::string manifest_path;   // kept files lie beside it
+  // Not empty: nothing on the host is changed by this record, and why ("owned by user 1000").
+  std::string distrust;
   Policy policy;
   bool allow_rebind = false;   // another root is taken for the share, if contents are equal
   bool allow_remount = false;  // mounts may be made what they were: R003 is a repair
+  bool allow_privileges = false;  // a repair may put setuid, setgid and capabilities back
+  bool state_only = false;        // a repair changes nothing on the host
   bool search = false;         // look for moved objects in the whole share
   std::uint64_t hash_budget = kDefaultCheckBudget;  // bytes
   // The caller's own names of what is resumed; empty: not compared.

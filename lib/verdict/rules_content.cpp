@@ -155,7 +155,9 @@ void Rules::tell_times(EntryIndex e) {
     f.after = {{"mtime", text(today(e)->facts.mtime)}};
     f.message = "the bytes are those of the capture, and the modification time is not";
     f.guest_sees = "build tools build it again";
-    f.repair = Remedy{"set the times to the nanosecond; the ctime cannot come back", true, {}};
+    f.repair = Remedy{"set the times to the nanosecond; the ctime cannot come back", true, {},
+                      Mend::kHostTimes};
+    f.repair->recorded = recorded(e);
   });
 }
 

@@ -66,7 +66,9 @@ void Rules::judge_mode(EntryIndex e, const Today& now) {
     const bool privileged = (was & ~is & kPrivileges) != 0;
     f.repair = Remedy{privileged ? fmt::format("chmod {:04o}, with --allow-privileges (setuid, setgid)", was)
                                  : fmt::format("chmod {:04o}", was),
-                      !privileged, {}};
+                      !privileged, {}, Mend::kHostMode};
+    f.repair->recorded = recorded(e);
+    if (privileged) f.repair->needs = Switch::kPrivileges;
   });
 }
 
@@ -80,7 +82,15 @@ void Rules::judge_owner(EntryIndex e, const Today& now) {
     f.after = {{"owner", is}};
     f.message = fmt::format("owner {} at the capture, {} now", was, is);
     f.guest_sees = "access refused, or given to others";
-    f.repair = Remedy{fmt::format("chown {}, then mode and attributes again", was), true, {}};
+    // The kernel takes both away with the owner: to put them back gives them to another.
+    const bool privileged =
+        (then.mode[at] & kPrivileges) != 0 ||
+        value_of(record()->section().xattr_sets[then.xattrs[at]], "security.capability") != nullptr;
+    f.repair = Remedy{fmt::format("chown {}, then mode and attributes again{}", was,
+                                  privileged ? ", with --allow-privileges (setuid, setgid, capabilities)" : ""),
+                      !privileged, {}, Mend::kHostOwner};
+    f.repair->recorded = at;
+    if (privileged) f.repair->needs = Switch::kPrivileges;
   });
 }
 
@@ -90,7 +100,9 @@ void Rules::judge_xattrs(EntryIndex e, const Today& now) {
   for (const bool labels : {false, true}) {
     const std::vector<std::string> names = differing(then, now.xattrs, labels);
     if (names.empty()) continue;
-    const bool privileged = std::ranges::find(names, "security.capability") != names.end();
+    // To take one away that was not there gives nothing to anybody.
+    const bool privileged = std::ranges::find(names, "security.capability") != names.end() &&
+                            value_of(then, "security.capability") != nullptr;
     tell(labels ? Code::kM004 : Code::kM003, Verdict::kRepair, e, [&](Finding& f) {
       for (const std::string& name : names) {
         f.before.emplace_back(name, shown(value_of(then, name)));
@@ -99,8 +111,11 @@ void Rules::judge_xattrs(EntryIndex e, const Today& now) {
       f.message = fmt::format("not as at the capture: {}", fmt::join(names, ", "));
       f.guest_sees = labels ? "refusals by the host's access control" : "access refused, or given to others";
       f.repair = labels       ? Remedy{"relabel by the host's policy", false, {}}
-                 : privileged ? Remedy{"put it back, with --allow-privileges (capabilities)", false, {}}
-                              : Remedy{"put it back", true, {}};
+                 : privileged ? Remedy{"put it back, with --allow-privileges (capabilities)", false, {},
+                                       Mend::kHostXattrs}
+                              : Remedy{"put it back", true, {}, Mend::kHostXattrs};
+      f.repair->recorded = recorded(e);
+      if (privileged) f.repair->needs = Switch::kPrivileges;
     });
   }
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "verdict/hidden_file.h"
 #include "verdict/rules.h"
 
 namespace vfsmend {
@@ -241,26 +242,23 @@ bool Rules::has_unspeakable_names() const {
 // H001: the file has no name, and its bytes were kept at the capture.
 bool Rules::judge_kept(EntryIndex e) {
   if (record() == nullptr) return false;
-  const std::string wanted = fmt::format("{} ", inode(e).id);
-  for (const auto& [key, value] : record()->section().facts) {
-    if (key != "kept" || !value.starts_with(wanted)) continue;
-    const std::string file = fmt::format("{}.kept-{}", input_.options->manifest_path,
-                                         value.substr(wanted.size()));
-    struct statx stat{};
-    if (in_.calls.statx(AT_FDCWD, file.c_str(), AT_SYMLINK_NOFOLLOW, STATX_TYPE, stat) < 0) return false;
-    out_.add(Code::kH001, Verdict::kRepair, [&] {
-      Finding f = about(Code::kH001, Verdict::kRepair, e);
-      f.message = fmt::format("inode {} is open and has no name any more; its bytes were kept",
-                              inode(e).id);
-      f.before = {{"kept", file}};
-      f.after = {{"location", "Invalid"}};
-      f.guest_sees = "EIO through what is open on it";
-      f.repair = Remedy{"put the kept bytes under a hidden name for the time of the resume", true, {}};
-      return f;
-    });
-    return true;
+  const auto kept = hidden_file(record()->section(), input_.options->manifest_path, inode(e).id);
+  struct statx stat{};
+  if (!kept || in_.calls.statx(AT_FDCWD, kept->file.c_str(), AT_SYMLINK_NOFOLLOW, STATX_TYPE, stat) < 0) {
+    return false;
   }
-  return false;
+  out_.add(Code::kH001, Verdict::kRepair, [&] {
+    Finding f = about(Code::kH001, Verdict::kRepair, e);
+    f.message = fmt::format("inode {} is open and has no name any more; its bytes were kept",
+                            inode(e).id);
+    f.before = {{"kept", kept->file}};
+    f.after = {{"location", "Invalid"}};
+    f.guest_sees = "EIO through what is open on it";
+    f.repair = Remedy{fmt::format("put the kept bytes at {} for the time of the resume", kept->hidden_name),
+                      true, {}, Mend::kKeptBytes, kept->hidden_name};
+    return f;
+  });
+  return true;
 }
 
 // S004 and S006: the source could not say where an inode is.

@@ -179,6 +179,12 @@ int Scenario::undo(const std::string& journal, std::vector<std::string> more) {
   return run_tool(more).exit;
 }
 
+int Scenario::run_vfsmend(const std::vector<std::string>& args) {
+  const ToolRun run = run_tool(args);
+  EXPECT_EQ(run.err, "");
+  return run.exit;
+}
+
 int Scenario::rehearse() {
   const ToolRun run = run_tool({"rehearse", "--virtiofsd", testbed_program(kProgram), "--sandbox", "none",
                                 "--shared-dir", share_, snapshot_});

@@ -67,6 +67,8 @@ class Scenario : public testing::Test {
   // `vfsmend repair`, with -n, -p or -y, and `vfsmend undo`.
   Said repair(const std::string& mode, std::vector<std::string> more = {});
   int undo(const std::string& journal, std::vector<std::string> more = {});
+  // Any other command: its exit status.
+  static int run_vfsmend(const std::vector<std::string>& args);
   // The exit status of `vfsmend rehearse`: the real daemon loads it, and says what the model says.
   int rehearse();
 

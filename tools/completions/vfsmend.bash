@@ -17,13 +17,13 @@ _vfsmend() {
   local capture='--shared-dir --share --mount-ns --dir --tree --hash --hash-budget --quiesced
     --daemon-pid --keep-unlinked --snapshot-id --sandbox-id --parent-id --profile --dialect --virtiofsd-version
     --daemon-args --overlay --format --output --color --max-findings --trace-id --deadline --help'
-  local repair='--dry-run --safe --yes --force --manifest --policy --hash-budget --search --allow-rebind
+  local repair='--dry-run --safe --yes --force --state-only --allow-privileges --finish --manifest --policy --hash-budget --search --allow-rebind
     --allow-remount --snapshot-id --sandbox-id --shared-dir --share --mount-ns --profile --on-error --dialect --virtiofsd-version
     --daemon-uid --daemon-args --sandbox --writeback --announce-submounts --no-announce-submounts
     --posix-acl --inode-file-handles --modcaps --rlimit-nofile --thread-pool-size
     --allow-direct-io --cache --readonly --allowed-dir --remap-filter --overlay --format --output
     --color --redact-paths --max-findings --trace-id --deadline --help'
-  local undo='--dry-run --force --color --trace-id --deadline --help'
+  local undo='--dry-run --force --mount-ns --color --trace-id --deadline --help'
   local inspect='--dialect --overlay --format --output --color --redact-paths --trace-id --deadline
     --help'
   local explain='--color --help'

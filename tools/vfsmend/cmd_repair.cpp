@@ -16,7 +16,7 @@ namespace {
 RepairSummary summary_of(const RepairPlan& plan) {
   RepairSummary out;
   for (const DevicePlan& device : plan.devices) {
-    for (const StateStep& step : device.steps) {
+    for (const PlannedStep& step : device.steps) {
       out.steps.push_back({device.device, step.code, step.inode, step.handle, step.path, step.action,
                            step.safe, step.casualties});
     }
@@ -119,6 +119,7 @@ std::optional<Consent> ask(const Io& io, const std::string& counts) {
 }  // namespace
 
 Result<int> cmd_repair(const Parsed& parsed, const Io& io) {
+  if (parsed.has("finish")) return finish_repair_command(parsed, io);
   VFSMEND_TRY_ASSIGN(const CheckSettings settings, check_settings(parsed));
   const int modes = (parsed.has("dry-run") ? 1 : 0) + (parsed.has("safe") ? 1 : 0) + (parsed.has("yes") ? 1 : 0);
   if (modes > 1) return fail(ErrorCode::kUsage, "-n, -p and -y: one of them");

@@ -14,6 +14,8 @@ namespace vfsmend {
 [[nodiscard]] Result<int> cmd_inspect(const Parsed& parsed, const Io& io);
 [[nodiscard]] Result<int> cmd_rehearse(const Parsed& parsed, const Io& io);
 [[nodiscard]] Result<int> cmd_repair(const Parsed& parsed, const Io& io);
+// `repair --finish JOURNAL`.
+[[nodiscard]] Result<int> finish_repair_command(const Parsed& parsed, const Io& io);
 [[nodiscard]] Result<int> cmd_undo(const Parsed& parsed, const Io& io);
 [[nodiscard]] Result<int> cmd_explain(const Parsed& parsed, const Io& io);
 

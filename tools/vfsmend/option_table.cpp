@@ -41,10 +41,11 @@ constexpr std::array kCommands = {
                 "Exit status: 0 all is shown, 8 something could not be read, 16 wrong usage, "
                 "32 cancelled."},
     CommandSpec{kRepairCommand, "repair", "SNAPSHOT",
-                "mend the state in a snapshot, so that it resumes",
-                "Makes a check, and of its findings a plan: steps that change the state in SNAPSHOT and "
-                "no file of the share. -n shows the plan, -p applies the steps that lose nothing the "
-                "guest holds, -y applies all; on a terminal, without any of these, it asks. The original "
+                "mend a snapshot and its share, so that it resumes",
+                "Makes a check, and of its findings a plan: steps that change the state in SNAPSHOT, and "
+                "steps that put modes, owners, attributes and times of the share's files back to what a "
+                "capture recorded. -n shows the plan, -p applies the steps that lose nothing the guest "
+                "holds, -y applies all; on a terminal, without any of these, it asks. The original "
                 "stays beside the new file, a journal says how to take it back (vfsmend undo), and a "
                 "check afterwards decides.\n\n"
                 "Exit status: 0 nothing had to be done, 1 repaired and resumes now, 4 a repair was not "
@@ -52,7 +53,8 @@ constexpr std::array kCommands = {
                 "open elsewhere."},
     CommandSpec{kUndoCommand, "undo", "JOURNAL", "take a repair back",
                 "Puts the original back that the repair kept, byte for byte, with its mode, owner, "
-                "attributes and times. Refused where the file is not as the repair left it.\n\n"
+                "attributes and times, and gives the share's files what they had before. Refused where "
+                "something is not as the repair left it.\n\n"
                 "Exit status: 0 done, 8 not done, 16 wrong usage, 32 cancelled."},
     CommandSpec{kExplainCommand, "explain", "[CODE..]", "what a code of a report means",
                 "Prints what happened, what the guest sees and what to do, for each CODE. "
@@ -83,14 +85,21 @@ constexpr std::array kOptions = {
     OptionSpec{"yes", Takes::kNothing, "", kRepairCommand, kApply,
                "apply all steps, those with casualties too", 'y'},
     OptionSpec{"force", Takes::kNothing, "", kRepairCommand | kUndoCommand, kApply,
-               "repair: though another process has the snapshot open; undo: though the file is not as "
-               "the repair left it", 'f'},
+               "repair: though another process has the snapshot or the share open; undo: though what is "
+               "there is not as the repair left it", 'f'},
+    OptionSpec{"state-only", Takes::kNothing, "", kRepairCommand, kApply,
+               "change nothing on the host, only the state in the snapshot"},
+    OptionSpec{"allow-privileges", Takes::kNothing, "", kRepairCommand, kApply,
+               "put setuid, setgid and capabilities back too, as the capture recorded them"},
+    OptionSpec{"finish", Takes::kOne, "JOURNAL", kRepairCommand, kApply,
+               "instead of a repair: after the confirmed resume, remove the hidden names that the repair "
+               "of JOURNAL made"},
 
     OptionSpec{"shared-dir", Takes::kOne, "DIR", kSharing, kShares,
                "the directory that the only device of the snapshot shares"},
     OptionSpec{"share", Takes::kMany, "ID=DIR", kSharing, kShares,
                "the directory that device ID shares; once for each device"},
-    OptionSpec{"mount-ns", Takes::kOne, "PID", kMending | kCaptureCommand, kShares,
+    OptionSpec{"mount-ns", Takes::kOne, "PID", kMending | kCaptureCommand | kUndoCommand, kShares,
                "look at shared directories in the mount namespace of process PID"},
 
     OptionSpec{"manifest", Takes::kOne, "FILE", kJudging, kCompare,

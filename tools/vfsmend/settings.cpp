@@ -238,6 +238,8 @@ Result<void> fill_record(const Parsed& parsed, CheckRequest& request) {
   record.search = parsed.has("search");
   record.allow_rebind = parsed.has("allow-rebind");
   record.allow_remount = parsed.has("allow-remount");
+  record.allow_privileges = parsed.has("allow-privileges");
+  record.state_only = parsed.has("state-only");
   record.snapshot_id = parsed.value("snapshot-id", "");
   record.sandbox_id = parsed.value("sandbox-id", "");
   if (!parsed.has("hash-budget")) return {};

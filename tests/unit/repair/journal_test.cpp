@@ -3,6 +3,7 @@
 #include "repair/journal.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "support/temp_dir.h"
 
@@ -12,8 +13,24 @@ namespace {
 using test::TempDir;
 
 Journal sample() {
-  return {"/snap/with \"quotes\"", std::string("/snap/not \xff utf-8"), "/snap/kept", 1234,
-          {{"virtio_rw", "aa", "bb"}, {"virtio_ro", "cc", "dd"}}};
+  HostStep step;
+  step.path = "d/not \xff utf-8";
+  step.identity = {~std::uint64_t{0}, kNoTime, S_IFREG};
+  step.before = {0, 0, 0xffffffff, -1, {}};
+  step.after = {07755, 1000, 42, 1'234'567'890'123'456'789,
+                {{"security.capability", std::string("\0\xff", 2)}, {"user.\xfe", ""}}};
+  HiddenStep hidden;
+  hidden.node = 7;
+  hidden.file = {"/snap/m.kept-9", ".vfsmend-kept-7-01234567", 0640, 5, 6, -7};
+  hidden.size = 1'000'000;
+  hidden.hash = {~std::uint64_t{0}, 1};
+  return {"/snap/with \"quotes\"",
+          std::string("/snap/not \xff utf-8"),
+          "/snap/kept",
+          1234,
+          true,
+          {{"virtio_rw", "aa", "bb"}, {"virtio_ro", "cc", "dd"}},
+          {{"virtio_rw", "/share/\xff", {step}, {hidden}}}};
 }
 
 std::string text_of(const Journal& journal) { return journal_text(journal, {}, "2026-01-31T12:00:00Z"); }
@@ -30,6 +47,53 @@ TEST(Journal, ComesBack) {
   ASSERT_EQ(read->states.size(), 2U);
   EXPECT_EQ(read->states[1].device, "virtio_ro");
   EXPECT_EQ(read->states[1].after, "dd");
+  EXPECT_TRUE(read->done);
+}
+
+TEST(Journal, WhatIsOfTheHostComesBack) {
+  const TempDir dir;
+  const JournalHost wanted = sample().host[0];
+  const auto read = read_journal(sys::kernel(), dir.write("j", text_of(sample())));
+  ASSERT_TRUE(read) << read.error().text;
+  ASSERT_EQ(read->host.size(), 1U);
+  const JournalHost& host = read->host[0];
+  EXPECT_EQ(host.device, wanted.device);
+  EXPECT_EQ(host.share, wanted.share);
+  ASSERT_EQ(host.steps.size(), 1U);
+  EXPECT_EQ(host.steps[0].path, wanted.steps[0].path);
+  EXPECT_EQ(host.steps[0].identity, wanted.steps[0].identity);
+  EXPECT_EQ(host.steps[0].before, wanted.steps[0].before);
+  EXPECT_EQ(host.steps[0].after, wanted.steps[0].after);
+  ASSERT_EQ(host.hidden.size(), 1U);
+  EXPECT_EQ(host.hidden[0].file.hidden_name, wanted.hidden[0].file.hidden_name);
+  EXPECT_EQ(host.hidden[0].file.mode, wanted.hidden[0].file.mode);
+  EXPECT_EQ(host.hidden[0].file.mtime, wanted.hidden[0].file.mtime);
+  EXPECT_EQ(host.hidden[0].hash, wanted.hidden[0].hash);
+  EXPECT_EQ(host.hidden[0].size, wanted.hidden[0].size);
+}
+
+// A journal lies beside a snapshot, where root writes: but undo acts on what it says.
+TEST(Journal, ValuesThatCannotBeAreRefused) {
+  const TempDir dir;
+  const std::string good = text_of(sample());
+  const auto error_with = [&](std::string_view from, std::string_view to) {
+    std::string text = good;
+    const std::size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    text.replace(at, from.size(), to);
+    const auto read = read_journal(sys::kernel(), dir.write("j", text));
+    return read ? std::string("accepted") : read.error().text.substr((dir / "j").size() + 2);
+  };
+  EXPECT_EQ(error_with(R"("mode":"7755")", R"("mode":"17755")"), "\"mode\" is missing, or no mode");
+  EXPECT_EQ(error_with(R"("mode":"7755")", R"("mode":7755)"), "\"mode\" is missing, or no text");
+  EXPECT_EQ(error_with(R"("uid":1000)", R"("uid":4294967296)"), "\"uid\" is missing, or no number");
+  EXPECT_EQ(error_with(R"("uid":1000)", R"("uid":-1)"), "\"uid\" is missing, or no number");
+  EXPECT_EQ(error_with(R"("name":".vfs)", R"("name":"../.vfs)"),
+            "\"name\" is missing, or no name in the share's root");
+  EXPECT_EQ(error_with(R"("xxh3":[)", R"("xxh3":[1,)"), "\"xxh3\" is missing, or no pair of numbers");
+  EXPECT_EQ(error_with(R"("xattrs":[])", R"("xattrs":[["a"]])"), "\"xattrs\" is missing, or no list of pairs");
+  EXPECT_EQ(error_with(R"("objects":[{)", R"("objects":[[],{)"),
+            "\"objects\" is missing, or no list of objects");
 }
 
 TEST(Journal, CutAnywhereIsRefused) {
@@ -54,6 +118,7 @@ TEST(Journal, WhatIsNoneSaysWhy) {
             "a journal of kind \"vfsmend.report/1\", not vfsmend.journal/1");
   EXPECT_EQ(error(R"({"schema":"vfsmend.journal/1","snapshot":1})"), "\"snapshot\" is missing, or no text");
   EXPECT_EQ(error(std::string(100'000, '[')).substr(0, 5), "byte ");
+  EXPECT_TRUE(error("no JSON").ends_with("A journal is JSON: give the file that the repair named"));
 }
 
 }  // namespace

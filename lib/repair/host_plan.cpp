@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "repair/host_plan.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "verdict/record.h"
+
+namespace vfsmend {
+namespace {
+
+constexpr std::uint32_t kPermissions = 07777;
+
+// Labels stay as they are: they are the host's policy, not the capture's.
+sys::Xattrs wanted_xattrs(const XattrSet& recorded, const sys::Xattrs& now) {
+  sys::Xattrs out;
+  std::ranges::copy_if(recorded, std::back_inserter(out), [](const auto& x) { return !is_label(x.first); });
+  std::ranges::copy_if(now, std::back_inserter(out), [](const auto& x) { return is_label(x.first); });
+  std::ranges::sort(out);
+  return out;
+}
+
+void want(const Finding& finding, const ManifestSection& section, HostStep& step) {
+  const EntryTable& e = section.entries;
+  const std::uint32_t at = finding.repair->recorded;
+  switch (finding.repair->mend) {
+    case Mend::kHostMode: step.after.mode = e.mode[at] & kPermissions; break;
+    case Mend::kHostOwner:
+      step.after.uid = e.uid[at];
+      step.after.gid = e.gid[at];
+      break;
+    case Mend::kHostXattrs:
+      step.after.xattrs = wanted_xattrs(section.xattr_sets[e.xattrs[at]], step.before.xattrs);
+      break;
+    case Mend::kHostTimes: step.after.mtime = e.mtime[at]; break;
+    default: break;
+  }
+}
+
+}  // namespace
+
+Result<sys::UniqueFd> open_kept(sys::Calls& calls, const std::string& file, std::uint64_t& size) {
+  sys::UniqueFd fd(open_content(calls, AT_FDCWD, file.c_str()));
+  if (!fd.valid()) return fail_errno(-fd.get(), printable(file));
+  struct statx stat{};
+  if (const int err = calls.statx(fd.get(), "", AT_EMPTY_PATH, STATX_BASIC_STATS, stat); err < 0) {
+    return fail_errno(-err, printable(file));
+  }
+  const bool others = stat.stx_uid != 0 || (stat.stx_mode & (S_IWGRP | S_IWOTH)) != 0;
+  if (!S_ISREG(stat.stx_mode) || others) {
+    return fail(ErrorCode::kSystem, fmt::format("{}: not a file that root alone can write", printable(file)));
+  }
+  size = stat.stx_size;
+  return fd;
+}
+
+Result<void> HostPlanner::find_share() {
+  if (plan_.share.valid()) return {};
+  Share share = open_share(in_.calls, in_.destination);
+  if (!share.fd.valid()) return fail_errno(share.err, printable(in_.destination.shared_dir));
+  plan_.share = std::move(share.fd);
+  plan_.share_path = share.real_path;
+  return {};
+}
+
+std::uint32_t HostPlanner::recorded_names(std::uint32_t position) {
+  const EntryTable& e = in_.recorded->entries;
+  if (names_.empty()) {
+    for (std::uint32_t i = 0; i < e.size_of(); ++i) ++names_[{e.device[i], e.ino[i]}];
+  }
+  const auto at = names_.find({e.device[position], e.ino[position]});
+  return at == names_.end() ? 0 : at->second;
+}
+
+Result<HostStep*> HostPlanner::step_of(const Finding& finding) {
+  if (const auto known = by_path_.find(finding.path); known != by_path_.end()) {
+    return &plan_.steps[known->second];
+  }
+  VFSMEND_TRY(find_share());
+  VFSMEND_TRY_ASSIGN(const OpenObject object, open_object(in_.calls, plan_.share.get(), finding.path));
+  LazyHandle handle(in_.calls, object.fd.get(), "", AT_EMPTY_PATH);
+  Today today;
+  const std::uint32_t at = finding.repair->recorded;
+  if ((identity_changes(*in_.recorded, at, object.all, handle, today) & (kOtherObject | kOtherType)) != 0) {
+    return fail(ErrorCode::kSystem, "it is not the object that was captured");
+  }
+  const std::uint32_t names = recorded_names(at);
+  if (!S_ISDIR(object.all.mode) && object.all.nlink > names) {
+    return fail(ErrorCode::kSystem,
+                fmt::format("it has {} names, and the capture knows {} of them: another may lie outside "
+                            "of the share (capture --tree records all that lie in it)",
+                            object.all.nlink, names));
+  }
+  by_path_[finding.path] = plan_.steps.size();
+  plan_.steps.push_back({finding.path, object.identity, object.facts, object.facts});
+  return &plan_.steps.back();
+}
+
+std::string HostPlanner::add(const Finding& finding) {
+  const RecordOptions& options = *in_.options;
+  if (options.state_only) return "--state-only";
+  if (!options.distrust.empty()) {
+    return fmt::format("the manifest {} is {}: nothing on the host is changed by it",
+                       printable(options.manifest_path), options.distrust);
+  }
+  if (finding.repair->needs == Switch::kPrivileges && !options.allow_privileges) {
+    return "it needs --allow-privileges";
+  }
+  if (finding.repair->mend == Mend::kKeptBytes) return add_hidden(finding);
+  const Result<HostStep*> step = step_of(finding);
+  if (!step) return step.error().text;
+  want(finding, *in_.recorded, **step);
+  return "";
+}
+
+std::string HostPlanner::add_hidden(const Finding& finding) {
+  const auto file = finding.inode ? hidden_file(*in_.recorded, in_.options->manifest_path, *finding.inode)
+                                  : std::nullopt;
+  if (!file) return "the manifest does not say which file it is";
+  HiddenStep step{*finding.inode, *file, 0, {}};
+  const auto kept = open_kept(in_.calls, step.file.file, step.size);
+  if (!kept) return kept.error().text;
+  const auto hash = hash_content(in_.calls, kept->get(), step.size);
+  if (!hash) return fmt::format("{}: {}", printable(step.file.file), hash.error().text);
+  step.hash = *hash;
+  if (const auto found = find_share(); !found) return found.error().text;
+  plan_.hidden.push_back(std::move(step));
+  return "";
+}
+
+}  // namespace vfsmend

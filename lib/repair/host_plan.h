@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is to be put back on the host, from findings and the record of the capture. Only what root
+// recorded is put back, only on the very object that it was recorded of, and never more than it says.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "repair/host_object.h"
+#include "verdict/device_check.h"
+#include "verdict/hidden_file.h"
+#include "verdict/share.h"
+
+namespace vfsmend {
+
+// One object, with all that is to be put back of it.
+struct HostStep {
+  std::string path;  // as open_object() takes it
+  HostIdentity identity;
+  HostFacts before;
+  HostFacts after;
+};
+
+// A file that is made for the time of the resume: its bytes are those of `file.file`.
+struct HiddenStep {
+  NodeId node = 0;
+  HiddenFile file;
+  std::uint64_t size = 0;  // bytes
+  ContentHash hash{};
+};
+
+struct HostPlan {
+  sys::UniqueFd share;  // O_PATH: good in every mount namespace; invalid where there is none
+  std::string share_path;
+  std::vector<HostStep> steps;
+  std::vector<HiddenStep> hidden;
+
+  [[nodiscard]] bool empty() const { return steps.empty() && hidden.empty(); }
+};
+
+// What a capture kept, open for reading: a regular file that root alone can write. kSystem.
+[[nodiscard]] Result<sys::UniqueFd> open_kept(sys::Calls& calls, const std::string& file,
+                                              std::uint64_t& size);
+
+class HostPlanner {
+ public:
+  // `input.recorded` and `input.options` are there.
+  explicit HostPlanner(const DeviceInput& input) : in_(input) {}
+
+  // Takes what would mend a finding; "", or why it is not done: for a person.
+  [[nodiscard]] std::string add(const Finding& finding);
+  // Opens the share, once. kSystem.
+  [[nodiscard]] Result<void> find_share();
+  [[nodiscard]] HostPlan take() { return std::move(plan_); }
+
+ private:
+  [[nodiscard]] std::string add_hidden(const Finding& finding);
+  [[nodiscard]] Result<HostStep*> step_of(const Finding& finding);
+  // How many names of an object are recorded: one that has more may be a file outside of the share.
+  [[nodiscard]] std::uint32_t recorded_names(std::uint32_t position);
+
+  const DeviceInput& in_;
+  HostPlan plan_;
+  std::map<std::string, std::size_t> by_path_;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> names_;  // by device and number
+};
+
+}  // namespace vfsmend
