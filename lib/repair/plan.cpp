@@ -28,6 +28,7 @@ bool apply(const Finding& finding, StateEdit& edit) {
     case Mend::kCorrectCount: return finding.inode && edit.correct_count(*finding.inode);
     case Mend::kRaiseNextIds: return edit.raise_next_ids();
     case Mend::kRewritePath: return finding.inode && edit.rewrite_path(*finding.inode, remedy.to);
+    case Mend::kRewriteFullname: return finding.inode && edit.rewrite_fullname(*finding.inode, remedy.to);
     case Mend::kStripHandles: return edit.strip_handles();
     case Mend::kChangeFlags: return finding.handle && edit.change_flags(*finding.handle, remedy.flags);
     case Mend::kCutTrailing: return true;  // whatever is encoded has none

@@ -187,4 +187,14 @@ bool StateEdit::rewrite_path(NodeId id, std::string_view to) {
   return true;
 }
 
+bool StateEdit::rewrite_fullname(NodeId id, std::string_view to) {
+  Inode* const inode = find(id);
+  auto* const path = inode ? std::get_if<Path>(&inode->location) : nullptr;
+  if (path == nullptr || !path->fullname.starts_with('/') || path->fullname == to) return false;
+  names_.emplace_back(to);
+  if (path->filename.starts_with('/')) path->filename = names_.back();
+  path->fullname = names_.back();
+  return true;
+}
+
 }  // namespace vfsmend

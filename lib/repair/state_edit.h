@@ -39,6 +39,9 @@ class StateEdit {
   // `to` is relative to the share. In a directory that is an inode of the state by its name there,
   // else from the root, with slashes: loaders take both.
   bool rewrite_path(NodeId id, std::string_view to);
+  // cube-v1: the directory of a filter inode, absolute. Its name becomes it too where the name was
+  // the absolute path already, as in a snapshot of what was restored once.
+  bool rewrite_fullname(NodeId id, std::string_view to);
 
  private:
   [[nodiscard]] Inode* find(NodeId id);

@@ -113,6 +113,7 @@ Result<void> check_devices(sys::Calls& calls, const CheckRequest& request,
     const auto dialect = known || !device.state ? request.dialect : guess_dialect(*device.state);
     VFSMEND_TRY_ASSIGN(Destination destination,
                        destination_of(request, snapshot.kind, device, dialect, shares[i]));
+    destination.allow_rebind = request.record.allow_rebind;
     DeviceInput input{calls, device, snapshot.kind, std::move(destination)};
     input.reader_known = known;
     input.judge_elsewhere = !request.profile;

@@ -66,6 +66,8 @@ struct Destination {
   // Cube: what it opens before it reads the state, and where filter inodes may lie.
   std::vector<std::string> allowed_dirs;
   bool remap_filter = false;
+  // --allow-rebind: a state that names another sandbox's directory may be given this one's.
+  bool allow_rebind = false;
 
   [[nodiscard]] bool is_cube() const { return profile != Profile::kVirtiofsd; }
   // The share is the process's root: names cannot leave it, texts begin at it.

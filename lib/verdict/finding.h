@@ -34,6 +34,7 @@ enum class Mend : std::uint8_t {
   kCorrectCount,  // of an inode, to hold its children
   kRaiseNextIds,
   kRewritePath,   // Remedy::to: path below the share
+  kRewriteFullname,  // Remedy::to: an allowed_dir of CubeSandbox
   kStripHandles,  // stored file handles, of all inodes
   kChangeFlags,   // Remedy::flags, of a handle
   kCutTrailing,

@@ -95,9 +95,14 @@ class Rules {
   void judge_node(EntryIndex entry);
   void find_causes();
   void judge_missing(EntryIndex entry);
-  [[nodiscard]] bool is_missing_bind(EntryIndex entry) const;
   void judge_identity(EntryIndex entry);
   void judge_type(EntryIndex entry);
+  // rules_binds.cpp
+  [[nodiscard]] bool is_missing_bind(EntryIndex entry) const;
+  [[nodiscard]] const AllowedDir* bind_of_today(EntryIndex entry) const;
+  void find_binds();
+  void offer_bind(EntryIndex entry, const AllowedDir& dir, Finding& finding) const;
+  static void offer_rebind(const AllowedDir& dir, const std::string& now, Finding& finding);
 
   // Of the record: rules_record.cpp.
   [[nodiscard]] const Record* record() const { return other_generation_ ? nullptr : in_.record; }
@@ -147,6 +152,7 @@ class Rules {
   std::vector<EntryIndex> shadows_;           // anchors of R001
   std::vector<bool> in_shadow_;               // by entry; empty where there are none
   std::vector<EntryIndex> cause_;             // by entry: the ancestor that made it a stub
+  std::vector<EntryIndex> bind_above_;        // by entry: the filter inode that led to it, or kNoIndex
   // Against the record.
   std::optional<OriginalFinder> finder_;
   std::unordered_map<EntryIndex, std::string> moved_to_;  // below the share

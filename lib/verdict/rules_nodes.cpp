@@ -42,6 +42,7 @@ void Rules::find_causes() {
 
 void Rules::judge_nodes() {
   find_causes();
+  find_binds();
   for (const EntryIndex e : in_.order.taken) {
     if (!in_shadow(e)) judge_node(e);
   }
@@ -52,14 +53,18 @@ void Rules::judge_node(EntryIndex e) {
   const bool leaves = n.left_share || (n.zone == Zone::kOutside && n.fate == Fate::kFound);
   if (leaves && n.fate == Fate::kFound) {
     if (!claim(e)) return;
-    out_.add(Code::kP004, Verdict::kRebuild, [&] {
-      Finding f = about(Code::kP004, Verdict::kRebuild, e);
+    // What lies below another sandbox's directory comes along with it.
+    const AllowedDir* const own = bind_above_[e] == kNoIndex ? nullptr : bind_of_today(bind_above_[e]);
+    const Verdict verdict = own && in_.destination.allow_rebind ? Verdict::kRepair : Verdict::kRebuild;
+    out_.add(Code::kP004, verdict, [&] {
+      Finding f = about(Code::kP004, verdict, e);
       const std::string where = input_.texts.path_of(e).value_or("a place outside the share");
       f.message = fmt::format("inode {} leads out of the share, to {}", inode(e).id, where);
       f.after = {{"path", where}};
       f.guest_sees = in_.destination.share_is_root()
                          ? "another file's bytes: the sandbox resolves the name inside the share"
                          : "files that were never shared with it";
+      if (own && bind_above_[e] == e) offer_rebind(*own, where, f);
       return f;
     });
     return;
@@ -185,16 +190,6 @@ Miss classify(const Node& n) {
 
 }  // namespace
 
-// CubeSandbox: the inode of an allowed_dir that cannot be opened.
-bool Rules::is_missing_bind(EntryIndex e) const {
-  const auto* path = location_as<Path>(inode(e));
-  if (!path || !path->fullname.starts_with('/')) return false;
-  const std::string_view name = effective_name(*path, in_.destination);
-  return std::ranges::any_of(in_.share.allowed, [&](const AllowedDir& dir) {
-    return dir.err != 0 && dir.given == name;
-  });
-}
-
 void Rules::judge_missing(EntryIndex e) {
   const EntryIndex cause = cause_[e];
   if (node(cause).fate == Fate::kHandleDiffers) return;  // told by I001
@@ -203,14 +198,21 @@ void Rules::judge_missing(EntryIndex e) {
   Miss miss = classify(node(cause));
   if (miss.code == Code::kP001 && judge_moved(e)) return;
   if (cause != e && miss.code != Code::kP001) return;  // told at the cause
-  if (miss.code == Code::kP001 && !abort()) miss.verdict = Verdict::kResume;
+  // A directory that is there today under another sandbox's id: all below it comes back with it.
+  const AllowedDir* const bind = miss.code == Code::kP001 ? bind_of_today(cause) : nullptr;
+  if (miss.code == Code::kP001 && !abort() && !bind) miss.verdict = Verdict::kResume;
   if (!claim(e)) return;
   out_.add(miss.code, miss.verdict, [&] {
     Finding f = about(miss.code, miss.verdict, e);
     const std::string why = input_.texts.reason(cause).text;
     f.message = cause == e ? why : fmt::format("gone with inode {}: {}", inode(cause).id, why);
     f.guest_sees = f.open ? "EIO on the path and through what is open on it" : "EIO on the path";
-    if (miss.code == Code::kP001) {
+    if (bind && cause == e) {
+      offer_bind(e, *bind, f);
+    } else if (bind) {
+      f.after = {{"path", "absent"}};
+      f.repair = Remedy{fmt::format("none of its own: it is found again with inode {}", inode(cause).id), true, {}};
+    } else if (miss.code == Code::kP001) {
       f.after = {{"path", "absent"}};
       Remedy remedy{"drop the inode from the state; the guest looks the name up again", true,
                     subtree_casualties(e), Mend::kDropInode};

@@ -357,7 +357,8 @@ TEST_P(AllLost, WithItsRootLoadsUnderGuestErrorAndIsLeftAloneThere) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Rows, AllLost,
-                         testing::Combine(testing::Values(Row{.name = "AllLost", .damage = lose_all}), testing::ValuesIn(kAllBoxes)),
+                         testing::Combine(testing::Values(Row{.name = "AllLost", .damage = lose_all}),
+                                          testing::ValuesIn(kAllBoxes)),
                          [](const auto& of) { return name_of(std::get<1>(of.param)); });
 
 }  // namespace

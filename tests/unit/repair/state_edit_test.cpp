@@ -106,6 +106,24 @@ TEST(StateEdit, PathGoesIntoADirectoryOfTheStateOrFromTheRoot) {
   EXPECT_FALSE(edit.rewrite_path(1, "x")) << "the root has no name";
 }
 
+TEST(StateEdit, FullnameTakesAnAbsoluteNameAlong) {
+  StateEdit edit(Decoded{state_of({root(4), {2, 1, Path{1, "hostdir-0", "/old/rw/hostdir-0"}, {}},
+                                   {3, 1, Path{1, "/old/rw/data", "/old/rw/data"}, {}}, at(4, 1, "plain")}),
+                         Dialect::kCubeV1, 0});
+  const auto names = [&](NodeId id) {
+    const auto* path = location_as<Path>(edit.state().inodes[id - 1]);
+    return std::string(path->filename) + " " + std::string(path->fullname);
+  };
+  EXPECT_TRUE(edit.rewrite_fullname(2, "/new/rw/hostdir-0"));
+  EXPECT_EQ(names(2), "hostdir-0 /new/rw/hostdir-0");
+  EXPECT_TRUE(edit.rewrite_fullname(3, "/new/rw/data"));
+  EXPECT_EQ(names(3), "/new/rw/data /new/rw/data");
+  EXPECT_FALSE(edit.rewrite_fullname(3, "/new/rw/data"));
+  EXPECT_FALSE(edit.rewrite_fullname(4, "/new/rw/x")) << "no filter inode";
+  EXPECT_FALSE(edit.rewrite_fullname(1, "/new/rw/x"));
+  EXPECT_EQ(count_of(edit, 1), 4U);
+}
+
 TEST(StateEdit, CountsAndFlags) {
   StateEdit edit = edit_of(state_of({root(2), at(2, 1, "d", 0), at(3, 2, "f")}, {{0, 3, 0x402}}));
   EXPECT_TRUE(edit.correct_count(1));
