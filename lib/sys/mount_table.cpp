@@ -56,6 +56,8 @@ std::optional<Mount> parse_line(std::string_view line) {
   if (std::from_chars(id.data(), id.data() + id.size(), mount.id).ec != std::errc{}) {
     return std::nullopt;
   }
+  mount.device = fields[2];
+  mount.root = unescaped(fields[3]);
   mount.mount_point = unescaped(fields[4]);
   mount.listed_point = fields[4];
   mount.listed_root = fields[3];

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "base/result.h"
@@ -13,6 +14,8 @@ namespace vfsmend::sys {
 
 struct Mount {
   std::uint64_t id = 0;
+  std::string device;         // "0:42": of the file system, as stat has it
+  std::string root;           // what of the file system is mounted; octal escapes undone
   std::string mount_point;    // octal escapes of mountinfo undone
   std::string listed_point;   // as it stands there
   std::string listed_root;    // the same of what of the file system is mounted
