@@ -24,13 +24,14 @@ _vfsmend() {
     --allow-direct-io --cache --readonly --allowed-dir --remap-filter --overlay --format --output
     --color --redact-paths --max-findings --trace-id --deadline --help'
   local undo='--dry-run --force --mount-ns --color --trace-id --deadline --help'
+  local nodemap='--drop-caches --output --color --trace-id --deadline --help'
   local inspect='--dialect --overlay --format --output --color --redact-paths --trace-id --deadline
     --help'
   local explain='--color --help'
   COMPREPLY=()
 
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W 'check capture rehearse repair undo inspect explain help --version --help' -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W 'check capture rehearse repair undo nodemap inspect explain help --version --help' -- "$current")
     return
   fi
   local values=
@@ -69,7 +70,7 @@ _vfsmend() {
     return
   fi
   case ${COMP_WORDS[1]} in
-    check | capture | rehearse | repair | undo | inspect)
+    check | capture | rehearse | repair | undo | nodemap | inspect)
       if [[ $current == -* ]]; then
         local name=${COMP_WORDS[1]}
         mapfile -t COMPREPLY < <(compgen -W "${!name}" -- "$current")

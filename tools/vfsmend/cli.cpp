@@ -56,6 +56,7 @@ Result<int> run(const CommandSpec& command, std::span<const std::string> words, 
     case kCaptureCommand: return cmd_capture(parsed, io);
     case kRepairCommand: return cmd_repair(parsed, io);
     case kUndoCommand: return cmd_undo(parsed, io);
+    case kNodemapCommand: return cmd_nodemap(parsed, io);
     case kExplainCommand: return cmd_explain(parsed, io);
   }
   return exit_status::kUsage;

@@ -17,6 +17,7 @@ namespace vfsmend {
 // `repair --finish JOURNAL`.
 [[nodiscard]] Result<int> finish_repair_command(const Parsed& parsed, const Io& io);
 [[nodiscard]] Result<int> cmd_undo(const Parsed& parsed, const Io& io);
+[[nodiscard]] Result<int> cmd_nodemap(const Parsed& parsed, const Io& io);
 [[nodiscard]] Result<int> cmd_explain(const Parsed& parsed, const Io& io);
 
 }  // namespace vfsmend

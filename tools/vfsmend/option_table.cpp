@@ -56,6 +56,14 @@ constexpr std::array kCommands = {
                 "attributes and times, and gives the share's files what they had before. Refused where "
                 "something is not as the repair left it.\n\n"
                 "Exit status: 0 done, 8 not done, 16 wrong usage, 32 cancelled."},
+    CommandSpec{kNodemapCommand, "nodemap", "MOUNT",
+                "in a guest: which file each node id of a mount stands for",
+                "Run inside a guest, as root: writes down what the processes hold of the virtio-fs (or "
+                "other FUSE) mount at MOUNT: open files, working directories, roots, mapped and executed "
+                "files, with their node ids, paths and inode numbers. The server of the mount is asked "
+                "nothing. A snapshot whose locations were lost is mended by it: vfsmend repair --nodemap.\n\n"
+                "Exit status: 0 written (what is missing in it is told), 8 nothing was written, 16 wrong "
+                "usage or no FUSE mount, 32 cancelled."},
     CommandSpec{kExplainCommand, "explain", "[CODE..]", "what a code of a report means",
                 "Prints what happened, what the guest sees and what to do, for each CODE. "
                 "Without one: a list of all codes."},
@@ -64,7 +72,7 @@ constexpr std::array kCommands = {
 constexpr unsigned kMending = kCheckCommand | kRepairCommand;
 constexpr unsigned kLooking = kMending | kInspectCommand | kRehearseCommand;
 constexpr unsigned kReading = kLooking | kCaptureCommand;
-constexpr unsigned kBounded = kReading | kUndoCommand;
+constexpr unsigned kBounded = kReading | kUndoCommand | kNodemapCommand;
 constexpr unsigned kJudging = kMending | kRehearseCommand;
 constexpr unsigned kSharing = kJudging | kCaptureCommand;
 constexpr unsigned kAll = kBounded | kExplainCommand;
@@ -94,6 +102,10 @@ constexpr std::array kOptions = {
     OptionSpec{"finish", Takes::kOne, "JOURNAL", kRepairCommand, kApply,
                "instead of a repair: after the confirmed resume, remove the hidden names that the repair "
                "of JOURNAL made"},
+
+    OptionSpec{"drop-caches", Takes::kNothing, "", kNodemapCommand, kApply,
+               "first let the kernel forget what nobody uses (2 to /proc/sys/vm/drop_caches): before a "
+               "pause it leaves less in the state that can be lost"},
 
     OptionSpec{"shared-dir", Takes::kOne, "DIR", kSharing, kShares,
                "the directory that the only device of the snapshot shares"},
@@ -206,6 +218,8 @@ constexpr std::array kOptions = {
                "write the manifest there; default: vfsmend.manifest in the directory SNAPSHOT, or "
                "beside the file SNAPSHOT",
                'o'},
+    OptionSpec{"output", Takes::kOne, "FILE", kNodemapCommand, kReport,
+               "write the map there, with mode 0600, whole or not at all; default -, standard output", 'o'},
     OptionSpec{"color", Takes::kOne, "WHEN", kAll, kReport,
                "auto, always or never; auto heeds NO_COLOR and CLICOLOR_FORCE"},
     OptionSpec{"redact-paths", Takes::kNothing, "", kLooking, kReport,

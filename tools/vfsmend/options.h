@@ -21,6 +21,7 @@ enum CommandBit : unsigned {
   kCaptureCommand = 16,
   kRepairCommand = 32,
   kUndoCommand = 64,
+  kNodemapCommand = 128,
 };
 
 struct CommandSpec {

@@ -35,7 +35,7 @@ std::set<std::string> matches(const std::string& text, const std::regex& pattern
 // In scdoc an option's entry begins a line with *--name*.
 TEST(Names, OfTheManualPagesAreThoseOfTheTable) {
   const std::regex entry(R"((?:^|\n)(?:\*-[a-z]\*, )?\*--([a-z-]+)\*)");
-  for (const char* name : {"capture", "check", "rehearse", "inspect", "repair", "undo"}) {
+  for (const char* name : {"capture", "check", "rehearse", "inspect", "repair", "undo", "nodemap"}) {
     const std::string page = source_file("docs/man/vfsmend-" + std::string(name) + ".1.scd");
     EXPECT_EQ(matches(page, entry), options_in_table(*command_named(name))) << name;
   }
