@@ -51,7 +51,7 @@ class Repair {
     const Result<sys::UniqueFd> lock = lock_snapshot();
     if (!lock) return unable(lock.error().text);
     VFSMEND_TRY_ASSIGN(out_.plan, in_own_namespace<RepairPlan>([&] {
-      return plan_repair(calls_, request_.check, request_.consent, progress_);
+      return plan_repair(calls_, request_.check, request_.consent, progress_, request_.map);
     }));
     if (!out_.plan.has_steps()) {
       out_.after = out_.plan.before;

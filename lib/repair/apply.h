@@ -27,6 +27,7 @@ struct RepairRequest {
   CheckRequest check;
   Consent consent = Consent::kSafe;
   bool force = false;  // though another process has the snapshot or the share open
+  NodeMapFile map{};
 };
 
 struct RepairResult {

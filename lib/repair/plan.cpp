@@ -7,7 +7,9 @@
 #include <limits>
 #include <unordered_set>
 
+#include "base/text.h"
 #include "repair/host_plan.h"
+#include "repair/places.h"
 #include "repair/state_edit.h"
 #include "verdict/device_check.h"
 
@@ -54,13 +56,14 @@ std::string told(const Finding& finding) {
 
 class DevicePlanner {
  public:
-  DevicePlanner(const DeviceInput& input, Consent consent, const Progress& progress)
-      : in_(input), consent_(consent), progress_(progress), host_(in_) {}
+  DevicePlanner(const DeviceInput& input, Consent consent, const Progress& progress, const NodeMap* map)
+      : in_(input), consent_(consent), progress_(progress), map_(map), host_(in_) {}
 
   DevicePlan run() {
     plan_.device = in_.device.id;
     plan_.before = *in_.device.state;
     plan_.after = plan_.before;
+    if (map_ != nullptr) give_places();
     for (int round = 0; round < kMostRounds; ++round) {
       const DeviceOutcome outcome = judge();
       plan_.verdict = outcome.report.verdict;
@@ -76,6 +79,34 @@ class DevicePlanner {
   }
 
  private:
+  // What the node map knows of the lost inodes; the rest is judged as ever, without them.
+  void give_places() {
+    const Verdict before = judge().report.verdict;
+    auto decoded = decode(plan_.before, in_.destination.reader);
+    if (!decoded || worst(before, Verdict::kRepair) != Verdict::kRepair) return;
+    progress_(fmt::format("device {}: the node map against the share", in_.device.id));
+    Places places = places_for(in_.calls, in_.destination, decoded->state, *map_);
+    plan_.left = std::move(places.refused);
+    StateEdit edit(*std::move(decoded));
+    const auto root = std::ranges::find(edit.state().inodes, kRootId, &Inode::id);
+    const bool root_lost = root == edit.state().inodes.end() || !location_as<RootNode>(*root);
+    if (!edit.flatten(places.nodes)) return;
+    plan_.after = edit.bytes();
+    if (const Verdict now = judge().report.verdict; worst(now, Verdict::kRepair) != Verdict::kRepair) {
+      plan_.after = plan_.before;
+      plan_.left.push_back(fmt::format("the node map is not used: with its paths the verdict is {}", name_of(now)));
+      return;
+    }
+    if (root_lost) {
+      plan_.steps.push_back({Code::kS001, Mend::kWriteRoot, kRootId, {}, "",
+                             "write the root record: the root is always the share", true, {}});
+    }
+    for (const PlacedNode& node : places.nodes) {
+      plan_.steps.push_back({root_lost ? Code::kS001 : Code::kS004, Mend::kRewritePath, node.node, {}, node.path,
+                             "give the inode its path back, by the node map", true, {}});
+    }
+  }
+
   DeviceOutcome judge() {
     device_ = in_.device;
     device_.state = plan_.after;
@@ -155,15 +186,34 @@ class DevicePlanner {
   const DeviceInput& in_;
   Consent consent_;
   const Progress& progress_;
+  const NodeMap* map_;
   SnapshotDevice device_;
   DevicePlan plan_;
   HostPlanner host_;
 };
 
+Result<std::optional<NodeMap>> node_map_in(sys::Calls& calls, const NodeMapFile& map, const Progress& progress) {
+  if (map.path.empty()) return std::nullopt;
+  progress(fmt::format("the node map {}", map.path));
+  Result<NodeMap> read = read_node_map(calls, map.path);
+  if (read) return *std::move(read);
+  Error error = std::move(read).error().context("--nodemap");
+  error.code = ErrorCode::kUsage;
+  return tl::make_unexpected(std::move(error));
+}
+
+// Node ids mean nothing on another mount.
+Result<void> device_of_map(const NodeMapFile& map, const std::vector<std::string>& ids) {
+  const bool known = map.device.empty() ? ids.size() == 1 : std::ranges::find(ids, map.device) != ids.end();
+  if (known) return {};
+  return fail(ErrorCode::kUsage, fmt::format("--device: name the device whose mount the node map is of: one of {}",
+                                             printable(fmt::format("{}", fmt::join(ids, ", ")))));
+}
+
 }  // namespace
 
-DevicePlan plan_device(const DeviceInput& input, Consent consent, const Progress& progress) {
-  return DevicePlanner(input, consent, progress).run();
+DevicePlan plan_device(const DeviceInput& input, Consent consent, const Progress& progress, const NodeMap* map) {
+  return DevicePlanner(input, consent, progress, map).run();
 }
 
 bool RepairPlan::has_steps() const {
@@ -171,18 +221,25 @@ bool RepairPlan::has_steps() const {
 }
 
 Result<RepairPlan> plan_repair(sys::Calls& calls, const CheckRequest& request, Consent consent,
-                               const Progress& progress) {
+                               const Progress& progress, const NodeMapFile& map) {
   RepairPlan plan;
+  // Before another mount namespace may be entered, where the path means nothing.
+  VFSMEND_TRY_ASSIGN(const std::optional<NodeMap> nodes, node_map_in(calls, map, progress));
+  std::vector<std::string> ids;
   const auto judge = [&](const DeviceInput& input, const Progress& told_by) {
+    ids.push_back(input.device.id);
+    const bool mapped = nodes && (map.device.empty() || map.device == input.device.id);
     DeviceOutcome outcome = check_device(input, told_by);
-    const bool mendable = outcome.report.verdict == Verdict::kRepair && input.device.state;
-    if (mendable) {
-      DevicePlan device = plan_device(input, consent, told_by);
+    const Verdict verdict = outcome.report.verdict;
+    const bool mendable = verdict == Verdict::kRepair || (mapped && verdict == Verdict::kResume);
+    if (mendable && input.device.state) {
+      DevicePlan device = plan_device(input, consent, told_by, mapped ? &*nodes : nullptr);
       if (!device.steps.empty() || !device.left.empty()) plan.devices.push_back(std::move(device));
     }
     return outcome;
   };
   VFSMEND_TRY_ASSIGN(plan.before, check_by(calls, request, progress, judge));
+  if (nodes && !ids.empty()) VFSMEND_TRY(device_of_map(map, ids));
   return plan;
 }
 

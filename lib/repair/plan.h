@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "manifest/nodemap.h"
 #include "repair/host_plan.h"
 #include "verdict/check.h"
 #include "verdict/codes.h"
@@ -47,6 +48,12 @@ struct DevicePlan {
   std::vector<std::string> left;
 };
 
+// A node map of the guest (vfsmend nodemap), and of which device; empty: none, and the only one.
+struct NodeMapFile {
+  std::string path;
+  std::string device;
+};
+
 struct RepairPlan {
   Report before;  // the check
   std::vector<DevicePlan> devices;  // those with steps, or with something left
@@ -54,12 +61,14 @@ struct RepairPlan {
   [[nodiscard]] bool has_steps() const;
 };
 
-// Of one device, whose state must be there. No steps where its verdict is not "repair".
+// Of one device, whose state must be there. No steps where its verdict is not "repair"; with a map also
+// where it resumes, and the map knows what is lost all the same.
 [[nodiscard]] DevicePlan plan_device(const DeviceInput& input, Consent consent,
-                                     const Progress& progress);
+                                     const Progress& progress, const NodeMap* map = nullptr);
 
-// kUsage as check().
+// kUsage as check(), and where the map cannot be read or it is not clear of which device it is.
 [[nodiscard]] Result<RepairPlan> plan_repair(sys::Calls& calls, const CheckRequest& request,
-                                             Consent consent, const Progress& progress);
+                                             Consent consent, const Progress& progress,
+                                             const NodeMapFile& map = {});
 
 }  // namespace vfsmend

@@ -48,6 +48,24 @@ bool StateEdit::write_root() {
   return true;
 }
 
+bool StateEdit::flatten(std::span<const PlacedNode> places) {
+  std::unordered_map<NodeId, const PlacedNode*> by_id;
+  for (const PlacedNode& place : places) by_id.emplace(place.node, &place);
+  bool changed = false;
+  for (Inode& inode : state_.inodes) {
+    const auto at = by_id.find(inode.id);
+    if (at == by_id.end() || inode.id == kRootId || !location_as<Invalid>(inode)) continue;
+    names_.push_back(at->second->path);
+    inode.location = Path{kRootId, names_.back(), {}};
+    changed = true;
+  }
+  if (!changed) return false;
+  write_root();
+  Inode& root = *find(kRootId);
+  root.refcount = std::max(root.refcount, children(kRootId) + kRootLookups);
+  return true;
+}
+
 bool StateEdit::drop_lost() {
   std::erase_if(state_.inodes, [](const Inode& inode) {
     return inode.id != kRootId && location_as<Invalid>(inode);

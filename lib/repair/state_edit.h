@@ -6,11 +6,13 @@
 
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_set>
 
 #include "base/bytes.h"
+#include "manifest/nodemap_check.h"
 #include "state/codec.h"
 #include "state/fs_state.h"
 
@@ -26,6 +28,9 @@ class StateEdit {
 
   // Each returns whether it changed anything.
   bool write_root();
+  // Lost inodes get their places back, each by a path from the root: its ancestors need no ids. The
+  // root is written too, with a reference for each of them.
+  bool flatten(std::span<const PlacedNode> places);
   bool drop_lost();  // and write the root
   // With all that hangs below them. Ids that are not there are passed over; the root stays.
   bool drop_inodes(const std::unordered_set<NodeId>& ids);

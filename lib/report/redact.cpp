@@ -82,6 +82,7 @@ void Redactor::learn_text(std::string_view text) {
   constexpr Place kPlaces[] = {{"Opening ", " (os error"},
                                {"Opening ", ": nul byte found"},
                                {" (", ") as handle "},
+                               {"the map's path ", ": not used: "},
                                {"Failed to openat file \"", "\""}};
   for (const Place& place : kPlaces) {
     const std::size_t begin = text.find(place.before);

@@ -65,7 +65,7 @@ Result<int> cmd_nodemap(const Parsed& parsed, const Io& io) {
   Rendered rendered = look_bounded(
       settings.run, [&](const Progress& progress) { return collect(settings, *io.calls, progress); }, unable);
   if (rendered.exit == exit_status::kGood && !settings.file.empty()) {
-    const auto written = sys::replace_file(settings.file, rendered.out, sys::FileMode::kPrivate);
+    const auto written = sys::replace_file(*io.changes, settings.file, rendered.out, sys::FileMode::kPrivate);
     if (!written) rendered = {exit_status::kOperational, "", message(trace, "nodemap: " + written.error().text)};
     rendered.out.clear();
   }

@@ -27,15 +27,15 @@ RepairSummary summary_of(const RepairPlan& plan) {
 
 class RepairRun {
  public:
-  RepairRun(const CheckSettings& settings, bool force, const Io& io)
-      : settings_(settings), force_(force), io_(io) {
+  RepairRun(const CheckSettings& settings, bool force, NodeMapFile map, const Io& io)
+      : settings_(settings), force_(force), map_(std::move(map)), io_(io) {
     const bool to_file = !settings.output.file.empty();
     style_ = {text_width(io, to_file), use_color(io, settings.output.color, to_file)};
   }
 
   // With "<safe steps> <others>" as data.
   Rendered plan(const Progress& progress) const {
-    Result<RepairPlan> plan = plan_repair(*io_.calls, settings_.request, Consent::kAll, progress);
+    Result<RepairPlan> plan = plan_repair(*io_.calls, settings_.request, Consent::kAll, progress, map_);
     if (!plan) return usage(plan.error());
     Report report = std::move(plan->before);
     plan->before = {};
@@ -50,7 +50,7 @@ class RepairRun {
   }
 
   Rendered apply(Consent consent, const Progress& progress) const {
-    const RepairRequest request{settings_.request, consent, force_};
+    const RepairRequest request{settings_.request, consent, force_, map_};
     Result<RepairResult> result = repair_snapshot(*io_.calls, *io_.changes, request, progress);
     if (!result) return usage(result.error());
     if (!result->reason.empty()) {
@@ -97,6 +97,7 @@ class RepairRun {
 
   const CheckSettings& settings_;
   bool force_;
+  NodeMapFile map_;
   const Io& io_;
   TextStyle style_;
 };
@@ -116,6 +117,15 @@ std::optional<Consent> ask(const Io& io, const std::string& counts) {
   return safe ? std::optional(Consent::kSafe) : std::nullopt;
 }
 
+Result<NodeMapFile> node_map_file(const Parsed& parsed) {
+  NodeMapFile map{std::string(parsed.value("nodemap", "")), std::string(parsed.value("device", ""))};
+  for (const char* name : {"nodemap", "device"}) {
+    if (parsed.has(name) && parsed.value(name, "").empty()) return fail(ErrorCode::kUsage, fmt::format("--{}: an empty name", name));
+  }
+  if (parsed.has("device") && map.path.empty()) return fail(ErrorCode::kUsage, "--device: only beside --nodemap");
+  return map;
+}
+
 }  // namespace
 
 Result<int> cmd_repair(const Parsed& parsed, const Io& io) {
@@ -128,7 +138,8 @@ Result<int> cmd_repair(const Parsed& parsed, const Io& io) {
   }
   const std::string& trace = settings.run.trace_id;
   for (const std::string& note : settings.run.notes) io.err(message(trace, note));
-  const RepairRun run(settings, parsed.has("force"), io);
+  VFSMEND_TRY_ASSIGN(NodeMapFile map, node_map_file(parsed));
+  const RepairRun run(settings, parsed.has("force"), std::move(map), io);
   std::optional<Consent> consent;
   if (parsed.has("safe")) consent = Consent::kSafe;
   if (parsed.has("yes")) consent = Consent::kAll;

@@ -103,6 +103,11 @@ constexpr std::array kOptions = {
                "instead of a repair: after the confirmed resume, remove the hidden names that the repair "
                "of JOURNAL made"},
 
+    OptionSpec{"nodemap", Takes::kOne, "FILE", kRepairCommand, kApply,
+               "what vfsmend nodemap wrote in the guest: inodes whose location was lost get their paths "
+               "back, where the share has the same inode number there"},
+    OptionSpec{"device", Takes::kOne, "ID", kRepairCommand, kApply,
+               "the device whose mount the node map is of, where there are several"},
     OptionSpec{"drop-caches", Takes::kNothing, "", kNodemapCommand, kApply,
                "first let the kernel forget what nobody uses (2 to /proc/sys/vm/drop_caches): before a "
                "pause it leaves less in the state that can be lost"},

@@ -73,6 +73,30 @@ TEST(StateEdit, DropLostLeavesWhatHasAPlace) {
   EXPECT_TRUE(edit.state().handles.empty());
 }
 
+TEST(StateEdit, FlattenGivesLostInodesPathsFromTheRoot) {
+  StateEdit edit = edit_of(state_of({lost(1, 2), lost(2), lost(3), lost(4)}, {{0, 1, 0200000}, {1, 3, 2}, {2, 4, 0}}));
+  EXPECT_TRUE(edit.flatten(std::vector<PlacedNode>{{2, "d", 0}, {3, "d/e/f", 0}, {9, "not there", 0}, {1, "x", 0}}));
+  EXPECT_TRUE(location_as<RootNode>(edit.state().inodes[0]));
+  EXPECT_EQ(count_of(edit, 1), 4U) << "two of its own, two children";
+  EXPECT_EQ(place_of(edit, 2), "1:d");
+  EXPECT_EQ(place_of(edit, 3), "1:d/e/f");
+  EXPECT_TRUE(location_as<Invalid>(edit.state().inodes[3])) << "not in the map";
+  EXPECT_EQ(edit.state().handles.size(), 3U);
+  EXPECT_FALSE(edit.flatten(std::vector<PlacedNode>{{2, "elsewhere", 0}})) << "what has a place keeps it";
+  EXPECT_FALSE(edit.flatten({}));
+  const ByteVector bytes = edit.bytes();
+  const auto decoded = decode(bytes, Reader::kVirtiofsd);
+  ASSERT_TRUE(decoded);
+  EXPECT_EQ(decoded->state.inodes.size(), 4U);
+}
+
+TEST(StateEdit, FlattenKeepsCountsThatAreHighEnough) {
+  StateEdit edit = edit_of(state_of({root(9), at(2, 1, "a"), lost(3, 5)}));
+  EXPECT_TRUE(edit.flatten(std::vector<PlacedNode>{{3, "b", 0}}));
+  EXPECT_EQ(count_of(edit, 1), 9U);
+  EXPECT_EQ(count_of(edit, 3), 5U) << "what the guest looked up";
+}
+
 TEST(StateEdit, HandlesOnNothingAndTheFirstOfTwoGo) {
   StateEdit edit = edit_of(state_of({root(3), at(2, 1, "a")}, {{0, 99, 0}, {1, 2, 0}, {1, 2, 2}, {2, 2, 0}}));
   EXPECT_TRUE(edit.drop_handles(0));
