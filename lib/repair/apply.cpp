@@ -104,48 +104,62 @@ class Repair {
     VFSMEND_TRY(name_files(file));
     if (spliced.edits.empty()) out_.kept.clear();  // of the state nothing changes
     VFSMEND_TRY_ASSIGN(Journal journal, journal_of(file, spliced.original.stamp.size));
-    VFSMEND_TRY(write_journal(journal));
-    if (auto changed = change_all(spliced); !changed) return give_up(std::move(changed).error());
+    if (const auto noted = write_journal(journal); !noted) return give_up(noted.error());
+    if (const auto changed = change_all(spliced); !changed) return give_up(changed.error());
     journal.done = true;
-    return write_journal(journal);
+    if (const auto noted = write_journal(journal); !noted) return still_to_undo(noted.error());
+    return {};
   }
 
   Result<void> change_all(const SplicedFile& spliced) {
-    std::size_t done = 0;
-    Result<void> result;
-    for (; result && done < out_.plan.devices.size(); ++done) {
-      const DevicePlan& plan = out_.plan.devices[done];
-      if (!plan.host.empty()) result = apply_host({calls_, changes_, plan.host.share.get()}, plan.host);
+    for (std::size_t i = 0; i < out_.plan.devices.size(); ++i) {
+      const HostPlan& host = out_.plan.devices[i].host;
+      if (host.empty()) continue;
+      // Which takes its own back.
+      const auto done = apply_host({calls_, changes_, host.share.get()}, host);
+      if (!done) return take_back_first(i, done.error());
     }
-    if (result && !spliced.edits.empty()) {
-      const auto [folder, kept_name] = parted(out_.kept);
-      const auto written = write_spliced(calls_, changes_, spliced, kept_name);
-      if (!written) result = tl::make_unexpected(written.error());
-    } else if (!result) {
-      --done;  // which took its own back
-    }
-    if (!result) take_back_first(done, result.error());
-    return result;
+    if (spliced.edits.empty()) return {};
+    const auto [folder, kept_name] = parted(out_.kept);
+    const auto written = write_spliced(calls_, changes_, spliced, kept_name);
+    if (written) return {};
+    // With the original kept the file may be the repaired one: undo takes all of it back.
+    if (is_there(out_.kept)) return tl::make_unexpected(written.error());
+    return take_back_first(out_.plan.devices.size(), written.error());
   }
 
   // What was done on the host for so many devices.
-  void take_back_first(std::size_t devices, Error& error) const {
+  tl::unexpected<Error> take_back_first(std::size_t devices, Error error) const {
     for (std::size_t i = devices; i-- > 0;) {
       const HostPlan& host = out_.plan.devices[i].host;
       const std::string stuck = take_back_all({calls_, changes_, host.share.get()}, host.steps, host.hidden);
       if (!stuck.empty()) error.text += fmt::format("; {}: {}", kNotTakenBack, stuck);
     }
+    return tl::make_unexpected(std::move(error));
   }
 
-  // Where all was taken back there is nothing to undo.
+  [[nodiscard]] bool is_there(const std::string& path) const {
+    return !path.empty() && sys::locate(calls_, AT_FDCWD, path).has_value();
+  }
+
+  tl::unexpected<Error> still_to_undo(Error error) const {
+    error.text += fmt::format("; `vfsmend undo {}` takes the repair back", printable(out_.journal));
+    return tl::make_unexpected(std::move(error));
+  }
+
+  // An error after the change of the state (its last sync), or one that kept the original's second name
+  // from going again, leaves the original beside the file: then the journal stays, and leads back. So it
+  // does where something on the host could not be taken back. Else there is nothing to undo.
   tl::unexpected<Error> give_up(Error error) {
-    if (error.text.find(kNotTakenBack) != std::string::npos) {
-      error.text += fmt::format(": vfsmend undo {}", printable(out_.journal));
+    const bool stuck = error.text.find(kNotTakenBack) != std::string::npos;
+    if (is_there(out_.kept) || stuck) return still_to_undo(std::move(error));
+    out_.kept.clear();
+    static_cast<void>(sys::remove_file(changes_, out_.journal));
+    if (is_there(out_.journal)) {
+      error.text += fmt::format("; {} is left, and has nothing to undo", printable(out_.journal));
     } else {
-      static_cast<void>(sys::remove_file(changes_, out_.journal));
       out_.journal.clear();
     }
-    out_.kept.clear();
     return tl::make_unexpected(std::move(error));
   }
 
@@ -188,10 +202,7 @@ class Repair {
       const std::string number = i == 1 ? "" : fmt::format("-{}", i);
       out_.kept = fmt::format("{}.vfsmend-original{}", file, number);
       out_.journal = fmt::format("{}.vfsmend-journal{}", file, number);
-      const auto taken = [&](const std::string& name) {
-        return sys::locate(calls_, AT_FDCWD, name).has_value();
-      };
-      if (!taken(out_.kept) && !taken(out_.journal)) return {};
+      if (!is_there(out_.kept) && !is_there(out_.journal)) return {};
     }
     return fail(ErrorCode::kSystem, fmt::format("{}: {} originals of repairs lie beside it", printable(file), kMost));
   }

@@ -34,9 +34,10 @@ struct RepairResult {
   RepairPlan plan;
   Report after;          // the check that decides; that of before where nothing was changed
   bool changed = false;
-  std::string journal;   // for undo
+  std::string journal;   // for undo; empty where nothing is left of it
   std::string kept;      // the original
-  // Not empty: nothing was changed, and why (locked, open elsewhere, no space).
+  // Not empty: it was not done, and why (locked, open elsewhere, no space). Where there is a `kept`
+  // as well the file may be the repaired one already, and perhaps not on disk.
   std::string reason;
 };
 

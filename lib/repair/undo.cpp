@@ -51,7 +51,14 @@ Result<Present> look(sys::Calls& calls, const Journal& journal) {
 
 Result<void> check_kept(sys::Calls& calls, const Journal& journal) {
   const Result<sys::Located> kept = sys::locate(calls, AT_FDCWD, journal.kept);
-  if (!kept) return tl::make_unexpected(Error(kept.error()).context(printable(journal.kept)));
+  // The original is kept before the file is replaced. A repair that was cut short before that may
+  // have been followed by another one.
+  if (!kept) {
+    return fail(kept.error().code,
+                fmt::format("{}: {}: this repair was cut short before its change, or somebody took the "
+                            "original away. Undo those that came after it first",
+                            printable(journal.kept), kept.error().text));
+  }
   if (S_ISREG(kept->mode) && kept->stamp.size == journal.size_before) return {};
   return fail(ErrorCode::kSystem, fmt::format("{}: not the original of {} bytes that the repair kept",
                                               printable(journal.kept), journal.size_before));

@@ -40,17 +40,23 @@ Result<void> copy_all(Changes& changes, int from, int to, std::uint64_t size) {
   return {};
 }
 
-Result<void> replace(Changes& changes, const std::string& file, FileMode mode,
-                     const std::function<Result<void>(int fd)>& fill) {
-  VFSMEND_TRY_ASSIGN(const mode_t bits, mode_for(file, mode));
-  Draft draft(changes, AT_FDCWD, file);
-  if (draft.fd() < 0) return fail_errno(-draft.fd(), "cannot be made");
+using Fill = std::function<Result<void>(int fd)>;
+
+Result<void> finish(Changes& changes, Draft& draft, mode_t bits, const Fill& fill) {
   VFSMEND_TRY(fill(draft.fd()));
   int rc = changes.chmod(draft.fd(), bits);
   if (rc < 0) return fail_errno(-rc, "its mode cannot be set");
   rc = changes.fsync(draft.fd());
   if (rc < 0) return fail_errno(-rc, "cannot be synced");
-  VFSMEND_TRY(draft.rename_to_file());
+  return draft.rename_to_file();
+}
+
+Result<void> replace(Changes& changes, const std::string& file, FileMode mode, const Fill& fill) {
+  VFSMEND_TRY_ASSIGN(const mode_t bits, mode_for(file, mode));
+  Draft draft(changes, AT_FDCWD, file);
+  if (draft.fd() < 0) return fail_errno(-draft.fd(), "cannot be made");
+  const Result<void> done = finish(changes, draft, bits, fill);
+  if (!done) return tl::make_unexpected(draft.give_up(done.error()));
   return sync_directory(changes, AT_FDCWD, file);
 }
 

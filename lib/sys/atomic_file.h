@@ -19,7 +19,8 @@ enum class FileMode {
 
 // Replaces `file` by `content`, on disk (fsync of the file and of its directory) when it returns.
 // Only a regular file or none may stand there: a rename over /dev/null would be felt by the whole
-// machine (kUsage). All other errors are kSystem, and leave what was there.
+// machine (kUsage). All other errors are kSystem, and leave what was there; but one of the last fsync
+// leaves the new content, perhaps not on disk.
 //
 //  1. the content goes into a file without a name (O_TMPFILE), or where the file system has none
 //     into `file`.XXXXXX;   2. fsync;   3. it gets a name beside `file`;   4. rename;   5. fsync of

@@ -11,6 +11,8 @@
 #include <climits>
 #include <cstdio>
 
+#include "base/text.h"
+
 namespace vfsmend::sys {
 namespace {
 
@@ -82,6 +84,15 @@ Result<void> Draft::rename_to_new_file() {
   if (rc < 0) return fail_errno(-rc, "cannot be made");
   named_ = false;
   return {};
+}
+
+Error Draft::give_up(Error error) {
+  if (!named_) return error;
+  named_ = false;
+  if (changes_.unlink(dir_, name_.c_str()) < 0) {
+    error.text += fmt::format("; {} is left beside it", printable(name_.substr(name_.rfind('/') + 1)));
+  }
+  return error;
 }
 
 // linkat(2) replaces nothing, so the name has to be a new one.

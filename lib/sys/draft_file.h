@@ -38,6 +38,8 @@ class Draft {
   [[nodiscard]] Result<void> rename_to_file();
   // The same, but where something has that name already: kUsage.
   [[nodiscard]] Result<void> rename_to_new_file();
+  // Removes it, because of `error`; where that fails too, the error says what is left.
+  [[nodiscard]] Error give_up(Error error);
 
  private:
   [[nodiscard]] Result<void> give_name();

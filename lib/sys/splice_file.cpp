@@ -155,8 +155,14 @@ Result<void> copy_xattrs(Calls& calls, Changes& changes, int from, int to) {
   return {};
 }
 
+enum class Times {
+  kOwn,
+  kOfTheOriginal,  // of a copy that may be put back in its place
+};
+
 // Owner first: a change of it takes bits of the mode away. Ends with all of it on disk.
-Result<void> dress(Calls& calls, Changes& changes, int from, int to) {
+Result<void> dress(Calls& calls, Changes& changes, const RegularFile& original, int to, Times times) {
+  const int from = original.fd.get();
   struct stat is {};
   struct stat wanted {};
   if (::fstat(from, &wanted) != 0 || ::fstat(to, &is) != 0) {
@@ -168,6 +174,8 @@ Result<void> dress(Calls& calls, Changes& changes, int from, int to) {
   VFSMEND_TRY(copy_xattrs(calls, changes, from, to));
   rc = changes.chmod(to, wanted.st_mode & 07777);
   if (rc < 0) return fail_errno(-rc, "the new file cannot be given its mode");
+  rc = times == Times::kOwn ? 0 : changes.set_times(to, std::nullopt, original.stamp.mtime_ns);
+  if (rc < 0) return fail_errno(-rc, "the new file cannot be given its modification time");
   rc = changes.fsync(to);
   if (rc < 0) return fail_errno(-rc, "the new file cannot be synced");
   return {};
@@ -230,12 +238,18 @@ class Keeper {
   Result<void> copy(Calls& calls, const RegularFile& original) {
     Draft draft(changes_, place_.directory.get(), name_);
     if (draft.fd() < 0) return fail_errno(-draft.fd(), "its copy cannot be made");
+    const Result<void> done = copy_to(draft, calls, original);
+    if (!done) return tl::make_unexpected(draft.give_up(done.error()));
+    made_ = true;
+    return {};
+  }
+
+  Result<void> copy_to(Draft& draft, Calls& calls, const RegularFile& original) {
     VFSMEND_TRY(fill(changes_, original, {}, draft.fd()));
-    VFSMEND_TRY(dress(calls, changes_, original.fd.get(), draft.fd()));
+    VFSMEND_TRY(dress(calls, changes_, original, draft.fd(), Times::kOfTheOriginal));
     VFSMEND_TRY(check_unchanged(calls, place_, original));
     Result<void> named = draft.rename_to_new_file();
     if (!named) return tl::make_unexpected(std::move(named).error().context(printable(name_)));
-    made_ = true;
     return {};
   }
 
@@ -246,18 +260,29 @@ class Keeper {
   bool wanted_ = false;
 };
 
-Result<ReplacedFile> replace(Calls& calls, Changes& changes, const Place& place,
-                             const RegularFile& original, std::span<const Edit> edits, const std::string& kept_name) {
-  VFSMEND_TRY(check_unchanged(calls, place, original));  // before gigabytes are copied for nothing
-  Draft draft(changes, place.directory.get(), place.name);
-  if (draft.fd() < 0) return fail_errno(-draft.fd(), "a new file beside it cannot be made");
+// With the original kept, to the renaming of the new file.
+Result<void> put_in_place(Calls& calls, Changes& changes, const Place& place, Draft& draft,
+                          const RegularFile& original, std::span<const Edit> edits,
+                          const std::string& kept_name) {
   VFSMEND_TRY(fill(changes, original, edits, draft.fd()));
-  VFSMEND_TRY(dress(calls, changes, original.fd.get(), draft.fd()));
+  VFSMEND_TRY(dress(calls, changes, original, draft.fd(), Times::kOwn));
   VFSMEND_TRY(check_unchanged(calls, place, original));
-  Keeper keeper(changes, place, kept_name);  // its link changes the ctime in the stamp: no check behind it
+  // Its link changes the ctime in the stamp: no check behind it.
+  Keeper keeper(changes, place, kept_name);
   VFSMEND_TRY(keeper.keep(calls, original));
   VFSMEND_TRY(draft.rename_to_file());
   keeper.settle();
+  return {};
+}
+
+Result<ReplacedFile> replace(Calls& calls, Changes& changes, const Place& place,
+                             const RegularFile& original, std::span<const Edit> edits,
+                             const std::string& kept_name) {
+  VFSMEND_TRY(check_unchanged(calls, place, original));  // before gigabytes are copied for nothing
+  Draft draft(changes, place.directory.get(), place.name);
+  if (draft.fd() < 0) return fail_errno(-draft.fd(), "a new file beside it cannot be made");
+  const Result<void> done = put_in_place(calls, changes, place, draft, original, edits, kept_name);
+  if (!done) return tl::make_unexpected(draft.give_up(done.error()));
   VFSMEND_TRY(sync_directory(changes, place.directory.get(), place.name));
   VFSMEND_TRY_ASSIGN(const FileStamp stamp, stamp_of(calls, draft.fd()));
   return ReplacedFile{place.path, place.path.substr(0, place.path.rfind('/') + 1) + kept_name,

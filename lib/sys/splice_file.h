@@ -7,7 +7,7 @@
 //     read where the file system can share it (copy_file_range), holes stay holes;
 //  2. owner, attributes (ACL and label among them) and mode of the original; fsync;
 //  3. the original gets its second name: as a hard link, or where the file system has none, as a
-//     copy. A rename would leave the path empty for a moment; fsync of the directory;
+//     copy, its modification time included. A rename would leave the path empty for a moment; fsync of the directory;
 //  4. the new file is renamed over the path; fsync of the directory.
 //
 // A crash before 3 leaves the original (and on a file system without O_TMPFILE a file
