@@ -32,6 +32,17 @@ Result<Journal> journal_at(sys::Calls& calls, const std::string& path, const Pro
   return tl::make_unexpected(std::move(error));
 }
 
+// The states alone do not tell: a snapshot that was taken anew may hold the same ones, and is not to
+// be lost. The original, and a copy of it, have its size and time; the repaired file was written
+// before the original got its second name.
+bool was_written_since(sys::Calls& calls, const Journal& journal, bool is_before) {
+  const Result<sys::Located> kept = sys::locate(calls, AT_FDCWD, journal.kept);
+  const Result<sys::Located> file = sys::locate(calls, AT_FDCWD, journal.file);
+  if (!kept || !file) return false;
+  if (!is_before) return file->stamp.mtime_ns > kept->stamp.ctime_ns;
+  return file->stamp.size != kept->stamp.size || file->stamp.mtime_ns != kept->stamp.mtime_ns;
+}
+
 // What the file holds: the states of before the repair, those it left, or others.
 Result<Present> look(sys::Calls& calls, const Journal& journal) {
   std::optional<ContainerKind> kind;
@@ -46,7 +57,8 @@ Result<Present> look(sys::Calls& calls, const Journal& journal) {
     before = before && digest == state.before;
     after = after && digest == state.after;
   }
-  return before ? Present::kBefore : after ? Present::kAfter : Present::kOther;
+  if ((!before && !after) || was_written_since(calls, journal, before)) return Present::kOther;
+  return before ? Present::kBefore : Present::kAfter;
 }
 
 Result<void> check_kept(sys::Calls& calls, const Journal& journal) {
@@ -56,7 +68,7 @@ Result<void> check_kept(sys::Calls& calls, const Journal& journal) {
   if (!kept) {
     return fail(kept.error().code,
                 fmt::format("{}: {}: this repair was cut short before its change, or somebody took the "
-                            "original away. Undo those that came after it first",
+                            "original away. Undo repairs that came after it first",
                             printable(journal.kept), kept.error().text));
   }
   if (S_ISREG(kept->mode) && kept->stamp.size == journal.size_before) return {};
@@ -111,8 +123,8 @@ class Undo {
     if (!present && !request_.force) return tl::make_unexpected(present.error());
     if (present && *present == Present::kOther && !request_.force) {
       return fail(ErrorCode::kSystem,
-                  fmt::format("{} is not as the repair left it: something has changed it since. -f puts "
-                              "the original back all the same", file_));
+                  fmt::format("{} is not as the repair left it: something has changed it since. Undo repairs "
+                              "that came after it first. -f puts the original back all the same", file_));
     }
     const bool is_before = present && *present == Present::kBefore;
     if (!is_before) VFSMEND_TRY(check_kept(calls_, journal_));

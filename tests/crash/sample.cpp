@@ -127,7 +127,7 @@ std::optional<std::string> Sample::undo_all(bool newest_first, sys::Changes& cha
     std::string error;
     for (const std::string& journal : left) {
       const auto wrong = undo(journal, changes);
-      if (wrong && wrong->find("Undo those that came after it first") == std::string::npos) return wrong;
+      if (wrong && wrong->find("Undo repairs that came after it first") == std::string::npos) return wrong;
       if (wrong) error = *wrong;
     }
     const std::size_t before = left.size();

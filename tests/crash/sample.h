@@ -30,6 +30,7 @@ class Sample {
   explicit Sample(Kind kind);
 
   [[nodiscard]] const std::string& folder() const { return folder_; }
+  [[nodiscard]] const std::string& file() const { return file_; }
   [[nodiscard]] const Disk& start() const { return start_; }
   [[nodiscard]] const DiskFile& original() const { return original_; }
   // What the file holds after a repair that nothing stands in the way of.
