@@ -13,10 +13,19 @@
 //   size PATH               of a file
 //   list PATH               the names in a directory, with commas
 //   forget                  all caches that can be dropped
+//   map NAME PATH           a file stays mapped, and not open, under NAME
+//   peek NAME OFFSET COUNT  out of that memory
+//   unlink PATH
+//   start PATH              a copy of this program: it only waits; its process id
+//   nodemap MOUNT           what /vfsmend nodemap writes
+//
+// Started with the argument "wait" it only waits.
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -115,10 +124,70 @@ Answer forget(const Words&) {
   return answer;
 }
 
+std::map<std::string, const char*>& mapped_files() {
+  static std::map<std::string, const char*> files;
+  return files;
+}
+
+Answer map_file(const Words& words) {
+  struct stat st = {};
+  const int fd = open(words.at(2).c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0 || fstat(fd, &st) != 0) return failed();
+  void* const at = mmap(nullptr, static_cast<std::size_t>(st.st_size), PROT_READ, MAP_SHARED, fd, 0);
+  if (at == MAP_FAILED) return failed();
+  close(fd);
+  mapped_files()[words.at(1)] = static_cast<const char*>(at);
+  return done();
+}
+
+Answer peek(const Words& words) {
+  return done({mapped_files().at(words.at(1)) + std::stol(words.at(2)), std::stoul(words.at(3))});
+}
+
+Answer unlink_file(const Words& words) { return unlink(words.at(1).c_str()) == 0 ? done() : failed(); }
+
+Answer start(const Words& words) {
+  const pid_t pid = fork();
+  if (pid < 0) return failed();
+  if (pid == 0) {
+    execl(words.at(1).c_str(), words.at(1).c_str(), "wait", nullptr);
+    _exit(1);
+  }
+  return done(std::to_string(pid));
+}
+
+std::string all_of(const char* path) {
+  std::string text(1 << 20, '\0');
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  const ssize_t got = read(fd, text.data(), text.size());
+  close(fd);
+  text.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+  return text;
+}
+
+Answer node_map(const Words& words) {
+  const pid_t pid = fork();
+  if (pid < 0) return failed();
+  if (pid == 0) {
+    const int out = open("/nodemap.txt", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    dup2(out, STDOUT_FILENO);
+    dup2(out, STDERR_FILENO);
+    execl("/vfsmend", "vfsmend", "nodemap", words.at(1).c_str(), "-o", "/nodemap", nullptr);
+    _exit(1);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  std::string text = all_of(status == 0 ? "/nodemap" : "/nodemap.txt");
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return status == 0 ? done(text) : done("failed: " + text);
+}
+
 Answer perform(const Words& words) {
   static const std::map<std::string, std::function<Answer(const Words&)>> requests = {
       {"mount", mount_share},   {"open", open_file}, {"read", read_file}, {"write", write_file},
-      {"cd", change_directory}, {"size", size_of},   {"list", list},      {"forget", forget}};
+      {"cd", change_directory}, {"size", size_of},   {"list", list},      {"forget", forget},
+      {"map", map_file},        {"peek", peek},      {"unlink", unlink_file},
+      {"start", start},         {"nodemap", node_map}};
   const auto found = words.empty() ? requests.end() : requests.find(words.front());
   return found == requests.end() ? Answer{ENOSYS, {}} : found->second(words);
 }
@@ -155,7 +224,9 @@ void say(int line, const std::string& text) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  // The kernel hands process 1 what it does not know of its own command line.
+  while (argc > 1 && std::string(argv[1]) == "wait") pause();
   mount("dev", "/dev", "devtmpfs", 0, "");
   mount("proc", "/proc", "proc", 0, "");
   const int line = serial_line();

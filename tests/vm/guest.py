@@ -12,10 +12,13 @@ import testbed
 KERNEL_OPTIONS = "console=ttyS0 quiet panic=-1 mitigations=off nokaslr tsc=reliable no_timer_check audit=0"
 
 
-def initramfs(program, path):
-    """writes a cpio archive (newc) with the program as /init, and the directories that it needs"""
-    with open(program, "rb") as f:
-        entries = [("init", stat.S_IFREG | 0o755, f.read())]
+def initramfs(program, path, **others):
+    """writes a cpio archive (newc) with the program as /init, others by their names, and the directories that it
+    needs"""
+    entries = []
+    for name, source in {"init": program, **others}.items():
+        with open(source, "rb") as f:
+            entries.append((name, stat.S_IFREG | 0o755, f.read()))
     entries += [(name, stat.S_IFDIR | 0o755, b"") for name in ("dev", "proc", "share")] + [("TRAILER!!!", 0, b"")]
     padded = lambda data: data + b"\0" * (-len(data) % 4)
     with open(path, "wb") as f:
