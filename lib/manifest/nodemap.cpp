@@ -41,6 +41,8 @@ void put_entry(Writer& json, const NodeMapEntry& entry) {
   put_text(json, "ino", std::to_string(entry.ino));
   put_path(json, "path", entry.path);
   put_text(json, "kind", name_of(entry.kind));
+  json.Key("nlink");
+  json.Int(entry.nlink);
   json.Key("pid");
   json.Int(entry.pid);
   if (entry.kind == HolderKind::kFd) {
@@ -111,6 +113,7 @@ Result<NodeMapEntry> entry_in(const Value& json) {
                                                 printable(kind)));
   }
   entry.kind = static_cast<HolderKind>(at);
+  VFSMEND_TRY_ASSIGN(entry.nlink, number_in(json, "nlink", 0));
   VFSMEND_TRY_ASSIGN(entry.pid, number_in(json, "pid", 0));
   VFSMEND_TRY_ASSIGN(entry.fd, number_in(json, "fd", -1));
   VFSMEND_TRY_ASSIGN(entry.flags, number_in(json, "flags", -1));

@@ -3,7 +3,7 @@
 // whose locations were lost its paths back (docs/restore.md).
 //
 //   {"schema":"vfsmend.nodemap/1","tool":..,"time":..,"mount":..,"fs_type":..,"source":..,
-//    "entries":[{"node":"6","ino":"7340","path":..,"kind":"fd","pid":7,"fd":3,"flags":32770}],
+//    "entries":[{"node":"6","ino":"7340","path":..,"kind":"fd","nlink":1,"pid":7,"fd":3,"flags":32770}],
 //    "warnings":[..]}
 //
 // One JSON document; vfsmend-nodemap(1) has its fields. Ids are decimal strings, and a path that is
@@ -36,7 +36,10 @@ struct NodeMapEntry {
   std::int32_t pid = 0;     // in the guest
   std::int32_t fd = -1;     // kFd only
   std::int32_t flags = -1;  // kFd only: of open(2), as the guest's fdinfo has them
-  bool deleted = false;     // the name ends in " (deleted)", which is not part of `path`
+  std::int32_t nlink = 1;   // as the guest has it cached
+  // The kernel put " (deleted)" behind the name, which is not part of `path`: it is unlinked, or a look
+  // at it went wrong (a server that answers with an error). Of a file that the guest unlinked nlink is 0.
+  bool deleted = false;
 
   bool operator==(const NodeMapEntry&) const = default;
 };

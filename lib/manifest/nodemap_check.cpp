@@ -54,9 +54,12 @@ class Checker {
     placed.node = entry.node;
     placed.path = entry.path;
     if (!entry.deleted) return look(entry.path, entry.ino, placed.mode);
-    // A name may really end so.
-    placed.path += " (deleted)";
-    return look(placed.path, entry.ino, placed.mode).empty() ? "" : "unlinked";
+    placed.path += " (deleted)";  // a name may really end so
+    if (look(placed.path, entry.ino, placed.mode).empty()) return "";
+    // The number of a file that is unlinked may have been given to another of the same name.
+    if (entry.nlink == 0) return "unlinked";
+    placed.path = entry.path;
+    return look(entry.path, entry.ino, placed.mode);
   }
 
  private:
@@ -90,7 +93,7 @@ NodeMapCheck check_node_map(sys::Calls& calls, int share, const NodeMap& map) {
     const NodeMapEntry* last = nullptr;
     for (const NodeMapEntry* const entry : entries) {
       const bool again = last && last->path == entry->path && last->ino == entry->ino &&
-                         last->deleted == entry->deleted;
+                         last->deleted == entry->deleted && last->nlink == entry->nlink;
       last = entry;
       if (again) continue;  // many processes hold one file by one name
       PlacedNode candidate;

@@ -144,12 +144,13 @@ class Collector {
     if (!object.valid()) return unreadable(link, object.get());
     struct statx stat{};
     constexpr int kCached = AT_EMPTY_PATH | AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT;
-    if (const int err = calls_.statx(object.get(), "", kCached, STATX_INO, stat); err < 0) {
+    if (const int err = calls_.statx(object.get(), "", kCached, STATX_INO | STATX_NLINK, stat); err < 0) {
       return unreadable(link, err);
     }
     if (!devices_.contains(fmt::format("{}:{}", stat.stx_dev_major, stat.stx_dev_minor))) return;
     NodeMapEntry entry;
     entry.ino = stat.stx_ino;
+    entry.nlink = static_cast<std::int32_t>(stat.stx_nlink);
     entry.kind = kind;
     entry.pid = pid_;
     entry.fd = descriptor.fd;

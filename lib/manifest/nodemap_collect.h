@@ -5,7 +5,7 @@
 //  1. /proc lists the processes and what they hold; each is taken by O_PATH through its link there,
 //     which opens no file, so that all that follows is about one object;
 //  2. name_to_handle_at(2): on a FUSE mount the handle is the node id and its generation;
-//  3. statx(2) with AT_STATX_DONT_SYNC: the inode number that the kernel has cached;
+//  3. statx(2) with AT_STATX_DONT_SYNC: the inode number and link count that the kernel has cached;
 //  4. the text of the link, less the mount point, is the path.
 //
 // None of it asks the server of the file system anything: a mount whose server is dead, or answers

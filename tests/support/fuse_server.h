@@ -138,6 +138,7 @@ class FuseServer {
         const std::string_view all = nodes_.at(number_of(in.nodeid)).content;
         return reply(in, 0, all.substr(std::min<std::size_t>(read.offset, all.size()), read.size));
       }
+      case FUSE_UNLINK:  // it stays; what counts is what the kernel makes of the answer
       case FUSE_RELEASE:
       case FUSE_RELEASEDIR:
       case FUSE_FLUSH: return reply(in, 0, "");

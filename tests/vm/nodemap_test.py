@@ -6,8 +6,8 @@
   1. a guest has files open, mapped and executed on its share, and stands in a directory of it; its node map names
      the very ids, paths and inode numbers that the saved state and the host have
   2. every location of the state is made Invalid inside the QEMU file
-  3. without foresight: the guest is restored with all of it dead, and gives the same map
-  4. repaired by either map the snapshot restores under abort, and the guest reads and writes on
+  3. without foresight: the guest is restored with all of it dead, or dropped, and gives the same map
+  4. repaired by any of these maps the snapshot restores under abort, and the guest reads and writes on
 
   nodemap_test.py --vfsmend PATH --guest PROGRAM      exit 77: cannot be played here
 """
@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.dont_write_bytecode = True
@@ -98,7 +99,11 @@ class NodeMap(unittest.TestCase):
         again, second = self.map_of_the_dead()
         self.assertEqual(self.told(again), self.told(before))
         step("the restored guest, all of whose files are dead, gives the same map")
-        for name, file, text in (("foresight", first, "second."), ("two-passes", second, "third..")):
+        third, healed = self.map_of_the_healed()
+        self.assertEqual(self.told(third), self.told(before))
+        self.assertEqual({e["path"] for e in third["entries"] if e.get("deleted")}, {"tmp", "large"})
+        step("and so does one whose names heal, though its kernel takes an old name for a deleted one")
+        for name, file, text in (("foresight", first, "second."), ("two-passes", second, "third.."), ("healed", healed, "fourth.")):
             shutil.copy(self.path("damaged"), self.snapshot)
             self.repair(file)
             self.restore(name, text)
@@ -129,7 +134,7 @@ class NodeMap(unittest.TestCase):
     def told(made):
         """what of a map does not depend on who else runs: threads of the kernel stand where process 1 does, and so does
         the program that makes the map"""
-        return {tuple(sorted((k, v) for k, v in e.items() if k != "pid")) for e in made["entries"]}
+        return {tuple(sorted((k, v) for k, v in e.items() if k not in ("pid", "deleted"))) for e in made["entries"]}
 
     def agrees(self, made, state):
         """the map names the ids of the state, with their paths, and the inode numbers of the host"""
@@ -175,6 +180,18 @@ class NodeMap(unittest.TestCase):
             machine.command("cont")
             self.assertEqual(machine.errno_of("read", "large", FAR, 7), errno.EIO)
             return self.node_map(machine, "second.nodemap")
+
+    def map_of_the_healed(self):
+        """of a guest that was restored without its lost inodes, and has looked a name up since"""
+        status, _ = self.vfsmend("repair", "-y")
+        self.assertEqual(status, 1)
+        with self.daemon("healed", ["--readonly"]) as daemon, self.machine("healed", daemon, "-S", "-incoming", "defer") as machine:
+            self.assertEqual(machine.incoming(self.snapshot), ("completed", ""))
+            machine.command("cont")
+            self.assertEqual(machine.errno_of("read", "large", FAR, 7), errno.EBADF)
+            time.sleep(restore_test.ENTRY_TIMEOUT_S + 0.5)
+            self.assertEqual(machine.ask("size", "/share/large"), "1000000")
+            return self.node_map(machine, "third.nodemap")
 
     def repair(self, file):
         status, report = self.vfsmend("repair", "-y", "--nodemap", file)

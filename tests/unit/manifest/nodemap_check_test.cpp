@@ -25,12 +25,14 @@ class NodeMapOnHost : public testing::Test {
     EXPECT_EQ(::lstat((dir_ / ("S/" + name)).c_str(), &s), 0) << name;
     return s.st_ino;
   }
-  void map(NodeId node, const std::string& path, std::uint64_t ino, bool deleted = false) {
+  void map(NodeId node, const std::string& path, std::uint64_t ino, bool deleted = false,
+           std::int32_t nlink = 1) {
     NodeMapEntry entry;
     entry.node = node;
     entry.path = path;
     entry.ino = ino;
     entry.deleted = deleted;
+    entry.nlink = nlink;
     map_.entries.push_back(entry);
   }
   NodeMapCheck check() {
@@ -116,10 +118,14 @@ TEST_F(NodeMapOnHost, PathsThatLeaveOrAreNoneDoNot) {
 TEST_F(NodeMapOnHost, UnlinkedIsNotFoundAgainUnderItsOldName) {
   dir_.write("S/a", "1");
   dir_.write("S/b (deleted)", "2");
-  map(2, "a", ino("a"), true);  // the number may have been used again
+  dir_.write("S/c", "3");
+  map(2, "a", ino("a"), true, 0);  // the number may have been used again
   map(3, "b", ino("b (deleted)"), true);
-  EXPECT_THAT(refused(), ElementsAre("2:unlinked"));
-  EXPECT_THAT(placed(), ElementsAre("3:b (deleted)")) << "a file that is really called so";
+  map(4, "c", ino("c"), true, 1);
+  map(5, "d", ino("c"), true, 1);
+  EXPECT_THAT(refused(), ElementsAre("2:unlinked", "5:No such file or directory"));
+  EXPECT_THAT(placed(), ElementsAre("3:b (deleted)", "4:c"))
+      << "a file that is really called so, and one at which only the guest's look went wrong";
 }
 
 TEST_F(NodeMapOnHost, OneGoodNameOfManyIsEnough) {

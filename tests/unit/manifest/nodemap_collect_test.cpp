@@ -183,6 +183,27 @@ TEST_F(NodeMapOfAMount, HasPathsOfTheShareForOtherMountNamespaces) {
   EXPECT_THAT(of(map(), bound.pid()), testing::ElementsAre("cwd d", "fd d/e/f b"));
 }
 
+// " (deleted)" alone does not tell a file that is unlinked from one at which a look went wrong.
+TEST_F(NodeMapOfAMount, TellsUnlinkedFromLostByAnError) {
+  const UniqueFd unlinked = open("a", O_RDONLY);
+  const UniqueFd stays = open("sleep", O_RDONLY);
+  ASSERT_EQ(::unlink((mount_ + "/a").c_str()), 0);
+  server_->refuse();
+  struct stat s {};
+  ASSERT_NE(::stat((mount_ + "/sleep").c_str(), &s), 0);
+  const NodeMap made = map();
+  const auto of_number = [&](std::uint64_t number) {
+    const auto at = std::ranges::find(made.entries, FuseServer::node(number), &NodeMapEntry::node);
+    return at == made.entries.end() ? NodeMapEntry{} : *at;
+  };
+  EXPECT_EQ(of_number(2).path, "a");
+  EXPECT_TRUE(of_number(2).deleted);
+  EXPECT_EQ(of_number(2).nlink, 0);
+  EXPECT_EQ(of_number(7).path, "sleep");
+  EXPECT_TRUE(of_number(7).deleted);
+  EXPECT_EQ(of_number(7).nlink, 1);
+}
+
 TEST_F(NodeMapOfAMount, TellsWhatItCouldNotLookAt) {
   class Unreadable final : public test::ForwardingCalls {
    public:

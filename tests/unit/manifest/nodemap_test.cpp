@@ -48,6 +48,7 @@ RC_GTEST_PROP(NodeMapFile, ComesBackAsItWasWritten, ()) {
       entry.fd = *rc::gen::inRange(0, 1 << 20);
       entry.flags = *rc::gen::arbitrary<std::int32_t>();
     }
+    entry.nlink = *rc::gen::inRange(0, 1 << 20);
     entry.deleted = *rc::gen::arbitrary<bool>();
     map.entries.push_back(std::move(entry));
   }
@@ -92,7 +93,7 @@ TEST(NodeMapFile, DeepNestingIsAnErrorAndNoCrash) {
 
 RC_GTEST_PROP(NodeMapFile, DamageIsAnErrorOrAnotherMap, (const std::string& noise)) {
   NodeMap map;
-  map.entries.push_back({7, 8, "a/b", HolderKind::kFd, 1, 2, 3, false});
+  map.entries.push_back({7, 8, "a/b", HolderKind::kFd, 1, 2, 3, 1, true});
   std::string text = node_map_text(map);
   const auto at = static_cast<std::size_t>(*rc::gen::inRange(0, static_cast<int>(text.size())));
   text.replace(at, noise.size(), noise);
