@@ -178,6 +178,8 @@ void write_repair(JsonWriter& json, const RepairSummary& repair) {
   }
   json.end_array();
   write_texts(json, "left", repair.left);
+  json.member_or_null("extracted_from", repair.extracted_from);
+  json.member_or_null("use", repair.use);
   json.end_object();
 }
 

@@ -164,6 +164,7 @@ void each_text(Report& report, F use) {
   for (std::string& text : report.assumptions) use(text);
   if (report.repair) {
     for (std::string& text : report.repair->left) use(text);
+    use(report.repair->use);
     for (RepairStep& step : report.repair->steps) {
       use(step.action);
       for (std::string& lost : step.casualties) use(lost);
@@ -189,6 +190,7 @@ void each_path(Report& report, F use) {
   if (report.repair) {
     use(report.repair->journal);
     use(report.repair->kept);
+    use(report.repair->extracted_from);
     for (RepairStep& step : report.repair->steps) use(step.path);
   }
   for (Finding& finding : report.findings) use(finding.path);

@@ -229,6 +229,10 @@ std::string report_text(const Report& report, int exit_code, const TextStyle& st
   }
   const bool has_plan = report.repair && (!report.repair->steps.empty() || !report.repair->left.empty());
   if (has_plan) out += repair_text(*report.repair, style);
+  if (report.repair && !report.repair->use.empty()) {
+    out += "\n" + line("taken out of " + printable(report.repair->extracted_from), 0, style) +
+           line("to use it: " + printable(report.repair->use), 0, style);
+  }
   return out + fmt::format("\nverdict: {} (exit {})\nnext: {}\n",
                            paint(name_of(report.verdict), paint_of(report.verdict), style),
                            exit_code, next_step(report));

@@ -56,10 +56,11 @@ Foreign libvirt(Bytes head) {
   }
   return unsupported(
       ContainerKind::kLibvirt,
-      fmt::format("a libvirt save file is not read by this version; the QEMU stream in it begins "
-                  "at byte {}, format {} ({}): take it out with `tail -c +{} FILE {}> STREAM` and "
+      fmt::format("a libvirt save file is not read as it is; the QEMU stream in it begins "
+                  "at byte {}, format {} ({}): take it out with {}`tail -c +{} FILE {}> STREAM` and "
                   "give STREAM",
-                  stream, format, kFormats[format], stream + 1,
+                  stream, format, kFormats[format],
+                  format == 0 ? "`vfsmend repair -n --extract STREAM FILE`, or " : "", stream + 1,
                   format == 0 ? "" : fmt::format("{} ", kUnpackers[format])));
 }
 
@@ -98,9 +99,10 @@ Foreign qcow2(ByteSource& source, Bytes head) {
   return unsupported(
       ContainerKind::kQemu,
       fmt::format(
-          "a VM state inside a qcow2 image (snapshot {}) is not read by this version: "
-          "start the VM with `-loadvm {}` and `-S`, write it out with `migrate file:STREAM` "
-          "and give STREAM (`qemu-img snapshot -l` lists the snapshots)",
+          "a VM state inside a qcow2 image (snapshot {}) is not read as it is: take it out with "
+          "`vfsmend repair -n --extract STREAM FILE` and give STREAM; or "
+          "start the VM with `-loadvm {}` and `-S`, and write it out with `migrate file:STREAM` "
+          "(`qemu-img snapshot -l` lists the snapshots)",
           *name, *name));
 }
 

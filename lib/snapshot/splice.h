@@ -8,7 +8,7 @@
 //   QEMU                       the chunk list, and with a vmdesc its size there and vmdesc's own
 //                              length (qemu_splice.h)
 //
-// libvirt's and qcow2 files are not read, so there is no Snapshot of them.
+// libvirt's and qcow2 files are not read as they are (extract.h), so there is no Snapshot of them.
 #pragma once
 
 #include <cstdint>

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <functional>
+#include <vector>
 
 #include "base/text.h"
 #include "sys/draft_file.h"
@@ -88,6 +89,31 @@ Result<void> copy_to_file(Changes& changes, int from, std::uint64_t size,
                               [&](int fd) { return copy_all(changes, from, fd, size); });
   if (!done) return tl::make_unexpected(std::move(done).error().context(printable(file)));
   return done;
+}
+
+Result<void> write_new_file(Changes& changes, const std::string& file, std::uint64_t size,
+                            const std::function<Result<void>(std::uint64_t, std::span<std::uint8_t>)>& read,
+                            const std::function<Result<void>()>& last) {
+  const auto named = [&](Error error) { return tl::make_unexpected(std::move(error).context(printable(file))); };
+  struct stat there {};
+  if (::lstat(file.c_str(), &there) == 0) return named({ErrorCode::kUsage, 0, "is there already"});
+  Draft draft(changes, AT_FDCWD, file);
+  if (draft.fd() < 0) return named(Error{ErrorCode::kSystem, -draft.fd(), "cannot be made: " + errno_text(-draft.fd())});
+  const auto give_up = [&](const Result<void>& done) { return tl::make_unexpected(draft.give_up(done.error())); };
+  ByteVector buffer(std::min<std::uint64_t>(size, std::uint64_t{1} << 20));
+  for (std::uint64_t at = 0; at < size;) {
+    const auto piece = std::span(buffer).first(std::min<std::uint64_t>(buffer.size(), size - at));
+    if (const auto done = read(at, piece); !done) return give_up(done);
+    if (const auto done = write_all(changes, draft.fd(), piece, at); !done) return named(draft.give_up(done.error()));
+    at += piece.size();
+  }
+  if (const int rc = changes.fsync(draft.fd()); rc < 0) {
+    return named(draft.give_up({ErrorCode::kSystem, -rc, "cannot be synced: " + errno_text(-rc)}));
+  }
+  if (const auto done = last(); !done) return give_up(done);
+  if (const auto done = draft.rename_to_new_file(); !done) return named(draft.give_up(done.error()));
+  if (const auto done = sync_directory(changes, AT_FDCWD, file); !done) return named(done.error());
+  return {};
 }
 
 }  // namespace vfsmend::sys

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -31,6 +33,14 @@ enum class FileMode {
 // A copy of the first `size` bytes of an open file, with mode 0600 and on disk, in the same way.
 [[nodiscard]] Result<void> copy_to_file(Changes& changes, int from, std::uint64_t size,
                                         const std::string& file);
+
+// A new file of `size` bytes, which `read` gives piece by piece from their offsets, with mode 0600, in
+// the same way. `last` has a say before it gets its name. kUsage where `file` is there already; errors
+// of both callers as they are.
+[[nodiscard]] Result<void> write_new_file(
+    Changes& changes, const std::string& file, std::uint64_t size,
+    const std::function<Result<void>(std::uint64_t offset, std::span<std::uint8_t> out)>& read,
+    const std::function<Result<void>()>& last);
 
 // Renames `from` over `to`, in one directory, and has that on disk when it returns.
 [[nodiscard]] Result<void> move_file(Changes& changes, const std::string& from,

@@ -84,6 +84,9 @@ struct RepairSummary {
   std::string kept;     // the original
   std::vector<RepairStep> steps;
   std::vector<std::string> left;  // what waits for consent, or for something on the host
+  // Not empty: what was repaired is a stream that was taken out of this file, and how it is used.
+  std::string extracted_from;
+  std::string use;
 };
 
 struct DeviceReport {

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "snapshot/big_endian.h"
 #include "snapshot/open.h"
+#include "snapshot/vm_stream.h"
 #include "support/memory_calls.h"
 #include "targets.h"
 
@@ -30,9 +31,23 @@ void check_chunks(Bytes file, const SnapshotDevice& device) {
   VFSMEND_CHECK(state == device.state);
 }
 
+// A stream inside of it is never longer than the file, and every byte of it can be read or is told.
+void read_inner_stream(Bytes input) {
+  MemorySource file(input);
+  const auto stream = find_vm_stream(file, "");
+  if (!stream) {
+    VFSMEND_CHECK(!stream.error().text.empty());
+    return;
+  }
+  VFSMEND_CHECK(stream->source->size() <= input.size());
+  const auto bytes = read_part(*stream->source, 0, stream->source->size());
+  VFSMEND_CHECK(bytes ? as_text(*bytes).starts_with("QEVM") : !bytes.error().text.empty());
+}
+
 }  // namespace
 
 void fuzz_qemu(Bytes input) {
+  read_inner_stream(input);
   test::MemoryCalls calls{as_text(input)};
   std::optional<ContainerKind> recognised;
   const auto opened = open_snapshot(calls, std::string(test::MemoryCalls::kPath), {}, recognised);

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <iostream>
 #include <regex>
 
 #include "../unit/tools/run_tool.h"
@@ -95,7 +96,10 @@ class Fullname : public testing::Test {
   }
 
   void expect_loads(const ByteVector& bytes) const {
-    if (!why_no_testbed(kDaemon).empty()) return;
+    if (const std::string why_not = why_no_testbed(kDaemon); !why_not.empty()) {
+      std::cout << "not loaded by a daemon: " << why_not << "\n";
+      return;
+    }
     auto decoded = decode(bytes, Reader::kCube);
     ASSERT_TRUE(decoded);
     for (Inode& inode : decoded->state.inodes) {

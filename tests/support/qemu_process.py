@@ -47,7 +47,7 @@ class Qemu(child.Child):
             raise QemuError(f"QEMU has ended: {self.log()[-500:]}")
         return json.loads(line)
 
-    def command(self, name, **arguments):
+    def command(self, name, /, **arguments):
         """-> what it returns"""
         self.monitor.sendall(json.dumps({"execute": name, "arguments": arguments}).encode() + b"\n")
         while "event" in (answer := self.message()):

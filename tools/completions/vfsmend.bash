@@ -17,7 +17,7 @@ _vfsmend() {
   local capture='--shared-dir --share --mount-ns --dir --tree --hash --hash-budget --quiesced
     --daemon-pid --keep-unlinked --snapshot-id --sandbox-id --parent-id --profile --dialect --virtiofsd-version
     --daemon-args --overlay --format --output --color --max-findings --trace-id --deadline --help'
-  local repair='--dry-run --safe --yes --force --state-only --allow-privileges --finish --nodemap --device --manifest --policy --hash-budget --search --allow-rebind
+  local repair='--dry-run --safe --yes --force --state-only --allow-privileges --finish --extract --vm-state --nodemap --device --manifest --policy --hash-budget --search --allow-rebind
     --allow-remount --snapshot-id --sandbox-id --shared-dir --share --mount-ns --profile --on-error --dialect --virtiofsd-version
     --daemon-uid --daemon-args --sandbox --writeback --announce-submounts --no-announce-submounts
     --posix-acl --inode-file-handles --modcaps --rlimit-nofile --thread-pool-size
@@ -58,8 +58,8 @@ _vfsmend() {
       ;;
     --share | --mount-ns | --daemon-uid | --daemon-args | --virtiofsd-version | --modcaps | \
       --rlimit-nofile | --thread-pool-size | --max-findings | --trace-id | --deadline | --hash-budget | --daemon-pid | \
-      --snapshot-id | --sandbox-id | --parent-id | --device) return ;;
-    --output | -o | --overlay | --virtiofsd | --manifest | --policy | --nodemap)
+      --snapshot-id | --sandbox-id | --parent-id | --device | --vm-state) return ;;
+    --output | -o | --extract | --overlay | --virtiofsd | --manifest | --policy | --nodemap | --finish)
       compopt -o filenames
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
       return

@@ -112,6 +112,12 @@ constexpr std::array kOptions = {
                "first let the kernel forget what nobody uses (2 to /proc/sys/vm/drop_caches): before a "
                "pause it leaves less in the state that can be lost"},
 
+    OptionSpec{"extract", Takes::kOne, "FILE", kRepairCommand, kApply,
+               "SNAPSHOT is a libvirt save file or a qcow2 image: its QEMU stream becomes the new file "
+               "FILE, and that is repaired"},
+    OptionSpec{"vm-state", Takes::kOne, "NAME", kRepairCommand, kApply,
+               "with --extract: the VM state of this name or id in the image"},
+
     OptionSpec{"shared-dir", Takes::kOne, "DIR", kSharing, kShares,
                "the directory that the only device of the snapshot shares"},
     OptionSpec{"share", Takes::kMany, "ID=DIR", kSharing, kShares,
@@ -129,7 +135,8 @@ constexpr std::array kOptions = {
     OptionSpec{"search", Takes::kNothing, "", kJudging, kCompare,
                "look for moved files in the whole share, not only near where they were"},
     OptionSpec{"allow-rebind", Takes::kNothing, "", kJudging, kCompare,
-               "a copy may stand in for the share, if all contents are the captured ones"},
+               "a copy may stand in for the share, if all contents are the captured ones; a state that "
+               "names another sandbox's directory may be given this one's"},
     OptionSpec{"allow-remount", Takes::kNothing, "", kJudging, kCompare,
                "a mount that became writable is repaired, and no reason to rebuild"},
     OptionSpec{"snapshot-id", Takes::kOne, "ID", kJudging, kCompare,

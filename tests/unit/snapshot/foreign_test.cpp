@@ -34,6 +34,7 @@ TEST(Foreign, LibvirtSaveFilesSayWhereTheStreamIs) {
     EXPECT_EQ(opened.code(), ErrorCode::kUnsupported);
     EXPECT_EQ(opened.recognised, ContainerKind::kLibvirt);
     EXPECT_THAT(opened.text(), HasSubstr("begins at byte 1092, format 0 (raw)"));
+    EXPECT_THAT(opened.text(), HasSubstr("`vfsmend repair -n --extract STREAM FILE`"));
     EXPECT_THAT(opened.text(), HasSubstr("`tail -c +1093 FILE > STREAM`"));
   }
   EXPECT_THAT(
@@ -85,6 +86,7 @@ TEST(Foreign, AVmStateInAQcow2ImageIsNamed) {
     EXPECT_EQ(opened.code(), ErrorCode::kUnsupported);
     EXPECT_EQ(opened.recognised, ContainerKind::kQemu);
     EXPECT_THAT(opened.text(), HasSubstr("snapshot before"));
+    EXPECT_THAT(opened.text(), HasSubstr("`vfsmend repair -n --extract STREAM FILE`"));
     EXPECT_THAT(opened.text(), HasSubstr("`-loadvm before` and `-S`"));
   }
 }

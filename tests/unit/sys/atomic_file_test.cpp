@@ -177,5 +177,28 @@ TEST_F(SmallFileSystem, ThatIsFullKeepsTheOld) { expect_stays(std::string(200'00
 
 TEST_F(SmallFileSystem, ThatIsReadOnlyKeepsTheOld) { expect_stays("new", MS_RDONLY, EROFS); }
 
+TEST_F(AtomicFile, NewOneOfPiecesAppearsWholeOrNotAtAll) {
+  const std::string wanted(3 * (1 << 20) + 7, 'x');
+  const auto give = [&](std::uint64_t at, std::span<std::uint8_t> out) -> Result<void> {
+    std::copy_n(wanted.begin() + static_cast<std::ptrdiff_t>(at), out.size(), out.begin());
+    return {};
+  };
+  const auto agree = []() -> Result<void> { return {}; };
+  const auto refuse = []() -> Result<void> { return fail(ErrorCode::kSystem, "changed"); };
+  const auto break_off = [&](std::uint64_t at, std::span<std::uint8_t> out) -> Result<void> {
+    if (at > (1 << 20)) return fail(ErrorCode::kFormat, "torn");
+    return give(at, out);
+  };
+  EXPECT_EQ(write_new_file(kernel_changes(), file_, wanted.size(), break_off, agree).error().text, "torn");
+  EXPECT_EQ(write_new_file(kernel_changes(), file_, wanted.size(), give, refuse).error().text, "changed");
+  EXPECT_EQ(names_in(dir_.path()), 0U);
+  ASSERT_TRUE(write_new_file(kernel_changes(), file_, wanted.size(), give, agree));
+  EXPECT_TRUE(test::read_text(file_) == wanted);
+  EXPECT_EQ(mode_of(file_), 0600U);
+  EXPECT_EQ(write_new_file(kernel_changes(), file_, 1, give, agree).error().code, ErrorCode::kUsage);
+  EXPECT_TRUE(test::read_text(file_) == wanted);
+  EXPECT_EQ(names_in(dir_.path()), 1U);
+}
+
 }  // namespace
 }  // namespace vfsmend::sys
