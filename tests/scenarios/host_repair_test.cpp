@@ -9,36 +9,15 @@
 
 #include <filesystem>
 
-#include "base/text.h"
 #include "scenario.h"
-#include "sys/xattrs.h"
+#include "support/host_facts.h"
 
 namespace vfsmend::test {
 namespace {
 
 class HostRepairs : public Scenario {
  protected:
-  // All that a repair may put back, of everything below the share.
-  [[nodiscard]] std::string facts() const {
-    std::map<std::string, std::string> lines;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(share())) {
-      lines[entry.path()] = facts_of(entry.path());
-    }
-    std::string out = facts_of(share()) + "\n";
-    for (const auto& [path, line] : lines) out += fmt::format("{} {}\n", path, line);
-    return out;
-  }
-
-  static std::string facts_of(const std::string& path) {
-    struct stat s {};
-    EXPECT_EQ(::lstat(path.c_str(), &s), 0) << path;
-    sys::Xattrs xattrs;
-    EXPECT_EQ(sys::read_xattrs(sys::kernel(), AT_FDCWD, path.c_str(), xattrs), 0);
-    std::string out = fmt::format("{:o} {}:{} {}.{:09}", s.st_mode, s.st_uid, s.st_gid, s.st_mtim.tv_sec,
-                                  s.st_mtim.tv_nsec);
-    for (const auto& [name, value] : xattrs) out += fmt::format(" {}={}", name, spaced_hex(as_bytes(value)));
-    return out;
-  }
+  [[nodiscard]] std::string facts() const { return host_facts(share()); }
 
   void know(std::initializer_list<const char*> paths) {
     for (const char* path : paths) look_up(path);
@@ -248,15 +227,15 @@ TEST_F(HostRepairs, V12_KeptBytesUnderAHiddenName) {
   end_daemon();
   EXPECT_EQ(check().codes(), "H001");
   const ByteVector before = state_bytes();
-  const std::string share_before = facts_of(share());
+  const std::string share_before = host_facts_of(share());
   const Said said = repair("-p");
   ASSERT_EQ(said.exit, 1) << said.json;
   EXPECT_EQ(rehearse(), 0);
   EXPECT_EQ(check().verdict, "resume");
-  EXPECT_EQ(facts_of(share()), share_before) << "the time of the directory too";
+  EXPECT_EQ(host_facts_of(share()), share_before) << "the time of the directory too";
   const std::filesystem::path hidden = std::filesystem::directory_iterator(share())->path();
   EXPECT_EQ(read_text(hidden), "what only the guest had");
-  EXPECT_TRUE(facts_of(hidden).starts_with("100640 42:43 ")) << facts_of(hidden);
+  EXPECT_TRUE(host_facts_of(hidden).starts_with("100640 42:43 ")) << host_facts_of(hidden);
   ASSERT_EQ(undo(said.journal), 0);
   EXPECT_EQ(state_bytes(), before);
   EXPECT_TRUE(std::filesystem::is_empty(share()));
