@@ -8,6 +8,7 @@
 #include "support/qemu_builder.h"
 #include "support/temp_dir.h"
 #include "support/vm_snapshot_builder.h"
+#include "support/vm_stream_builder.h"
 
 namespace vfsmend::test {
 namespace {
@@ -88,6 +89,10 @@ void files(const std::filesystem::path& out) {
   qcow2 += std::string(12, '\0') + std::string("\0\1\0\2", 4) + std::string(16, '\0') +
            big_endian32(9) + big_endian32(0) + "1ab";
   write(out / "qcow2", qcow2);
+  write(out / "libvirt-stream", libvirt_save(qemu_file(file)));
+  Qcow2Image image;
+  image.stream = qemu_file(file);
+  write(out / "qcow2-stream", image.bytes());
   write(out / "raw", kNeverMounted);
 }
 

@@ -243,5 +243,22 @@ TEST_F(Fullname, WhatIsMissingInTheDirectoryOfTodayIsDropped) {
   expect_mended(encode(state, Dialect::kCubeV1), "-y", {});
 }
 
+// The capture knows which directory it was: the same one under the new name resumes, another does not.
+TEST_F(Fullname, AgainstACapture) {
+  std::filesystem::remove_all(dir_ / bind("new"));
+  allowed_ = {at("old", "rw/hostdir-0")};
+  const ByteVector state = state_of("hostdir-0", at("old", "rw/hostdir-0"));
+  snapshot(state);
+  const ToolRun captured = run_tool({"capture", box_->path()});
+  ASSERT_EQ(captured.exit, 0) << captured.out << captured.err;
+  std::filesystem::rename(dir_ / bind("old"), dir_ / bind("new"));
+  allowed_ = {at("new", "rw/hostdir-0")};
+  snapshot(state);
+  expect_mended(state_of("hostdir-0", at("new", "rw/hostdir-0")), "-p", {});
+  std::filesystem::rename(dir_ / bind("new"), dir_ / bind("kept"));
+  dir_.write(bind("new") + "/rw/hostdir-0/a.txt", "another");
+  EXPECT_EQ(tool({"repair", "-p"}).exit, 5) << "not the directory that the guest had";
+}
+
 }  // namespace
 }  // namespace vfsmend::test

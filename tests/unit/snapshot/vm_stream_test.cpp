@@ -4,19 +4,12 @@
 
 #include <gmock/gmock.h>
 
-#include "support/qemu_builder.h"
+#include "support/vm_stream_builder.h"
 
 namespace vfsmend::test {
 namespace {
 
 using testing::HasSubstr;
-
-std::string big_endian64(std::uint64_t n) { return big_endian32(n >> 32) + big_endian32(n & 0xffffffff); }
-
-void put(std::string& bytes, std::size_t at, std::string_view what) {
-  if (bytes.size() < at + what.size()) bytes.resize(at + what.size());
-  bytes.replace(at, what.size(), what);
-}
 
 struct Found {
   std::string stream;  // whole; empty where there is none
@@ -30,19 +23,6 @@ Found find(const std::string& file, const std::string& wanted = "") {
   auto bytes = read_part(*stream->source, 0, stream->source->size());
   if (!bytes) return {"", bytes.error()};
   return {std::string(as_text(*bytes)), {}};
-}
-
-std::string a_stream(std::size_t size) {
-  std::string out = "QEVM" + big_endian32(3);
-  for (std::size_t i = 0; out.size() < size; ++i) out += static_cast<char>(i * 7 + i / 251);
-  return out;
-}
-
-std::string libvirt_save(const std::string& stream, bool swapped = false) {
-  const auto number = [&](std::uint32_t n) { return swapped ? big_endian32(n) : little_endian32(n); };
-  std::string out = "LibvirtQemudSave" + number(2) + number(1000) + number(1) + number(0) + number(900);
-  out.resize(92 + 1000);
-  return out + stream;
 }
 
 TEST(LibvirtStream, IsWhatLiesBehindTheHeader) {
@@ -78,49 +58,8 @@ TEST(LibvirtStream, ATornFileIsAnErrorAtEveryLength) {
   }
 }
 
-// An image of 512-byte clusters: 0 header, 1 snapshot table, 2 and 3 its l1, 4 an l2, 5.. data, in an
-// order that is not the state's.
-struct Image {
-  static constexpr std::uint64_t kCluster = 512;
-  std::uint64_t entries = kCluster / 8;  // of an l2 table
-  std::uint64_t disk_size = 3 * kCluster * 64;  // l2 tables 0 to 2 of the disk
-  std::uint64_t l1_entries = 6;
-  std::uint64_t extra_size = 16;
-  std::uint64_t features = 0;
-  std::string stream = a_stream(kCluster * 70 + 77);
-  std::string name = "before";
-
-  [[nodiscard]] std::string entry(const std::string& title, std::uint64_t size, const std::string& id) const {
-    std::string out = big_endian64(2 * kCluster) + big_endian32(l1_entries) + '\0' + static_cast<char>(id.size()) +
-                      '\0' + static_cast<char>(title.size()) + std::string(16, '\0') + big_endian32(7) +
-                      big_endian32(extra_size);
-    std::string extra = big_endian64(size) + big_endian64(disk_size);
-    extra.resize(extra_size);
-    out += extra + id + title;
-    out.resize((out.size() + 7) / 8 * 8);
-    return out;
-  }
-
-  [[nodiscard]] std::string bytes() const {
-    std::string out = "QFI\xfb" + big_endian32(3);
-    put(out, 20, big_endian32(9));
-    put(out, 60, big_endian32(2) + big_endian64(kCluster));
-    put(out, 72, big_endian64(features));
-    put(out, kCluster, entry("disk-only", 0, "1") + entry(name, stream.size(), "2"));
-    const std::uint64_t clusters = (stream.size() + kCluster - 1) / kCluster;
-    put(out, 2 * kCluster + 3 * 8, big_endian64(4 * kCluster | std::uint64_t{1} << 63) + big_endian64(5 * kCluster));
-    for (std::uint64_t i = 0; i < clusters; ++i) {
-      const std::uint64_t place = (6 + clusters - 1 - i) * kCluster;  // the last comes first
-      put(out, (4 + i / entries) * kCluster + i % entries * 8, big_endian64(place));
-      put(out, place, stream.substr(i * kCluster, kCluster));
-    }
-    out.resize((out.size() + kCluster - 1) / kCluster * kCluster);
-    return out;
-  }
-};
-
 TEST(Qcow2Stream, IsReadThroughTheSnapshotsOwnTable) {
-  const Image image;
+  const Qcow2Image image;
   EXPECT_EQ(find(image.bytes()).stream, image.stream);
   EXPECT_EQ(find(image.bytes(), "before").stream, image.stream);
   EXPECT_EQ(find(image.bytes(), "2").stream, image.stream) << "by its id";
@@ -128,32 +67,32 @@ TEST(Qcow2Stream, IsReadThroughTheSnapshotsOwnTable) {
 }
 
 TEST(Qcow2Stream, SizeOfTheDiskIsRoundedUpToWholeTables) {
-  Image image;
-  image.disk_size = 2 * Image::kCluster * 64 + 1;
+  Qcow2Image image;
+  image.disk_size = 2 * Qcow2Image::kCluster * 64 + 1;
   EXPECT_EQ(find(image.bytes()).stream, image.stream);
 }
 
 TEST(Qcow2Stream, WhatHasNoClusterIsZero) {
-  Image image;
+  Qcow2Image image;
   std::string expected = image.stream;
   std::string bytes = image.bytes();
-  put(bytes, 4 * Image::kCluster + 5 * 8, big_endian64(0));
-  std::fill_n(expected.begin() + 5 * Image::kCluster, Image::kCluster, '\0');
-  put(bytes, 4 * Image::kCluster + 6 * 8 + 7, "\1");  // the bit for zeros
-  std::fill_n(expected.begin() + 6 * Image::kCluster, Image::kCluster, '\0');
+  put(bytes, 4 * Qcow2Image::kCluster + 5 * 8, big_endian64(0));
+  std::fill_n(expected.begin() + 5 * Qcow2Image::kCluster, Qcow2Image::kCluster, '\0');
+  put(bytes, 4 * Qcow2Image::kCluster + 6 * 8 + 7, "\1");  // the bit for zeros
+  std::fill_n(expected.begin() + 6 * Qcow2Image::kCluster, Qcow2Image::kCluster, '\0');
   EXPECT_EQ(find(bytes).stream, expected);
-  put(bytes, 2 * Image::kCluster + 4 * 8, big_endian64(0));
-  std::fill(expected.begin() + 64 * Image::kCluster, expected.end(), '\0');
+  put(bytes, 2 * Qcow2Image::kCluster + 4 * 8, big_endian64(0));
+  std::fill(expected.begin() + 64 * Qcow2Image::kCluster, expected.end(), '\0');
   EXPECT_EQ(find(bytes).stream, expected);
 }
 
 TEST(Qcow2Stream, DamageIsNamedByItsByte) {
   const auto with = [](std::size_t at, const std::string& what) {
-    std::string bytes = Image().bytes();
+    std::string bytes = Qcow2Image().bytes();
     put(bytes, at, what);
     return find(bytes).error.text;
   };
-  constexpr std::uint64_t kCluster = Image::kCluster;
+  constexpr std::uint64_t kCluster = Qcow2Image::kCluster;
   EXPECT_THAT(with(4, big_endian32(4)), HasSubstr("byte 4: version 4"));
   EXPECT_THAT(with(20, big_endian32(8)), HasSubstr("byte 20: cluster_bits is 8"));
   EXPECT_THAT(with(20, big_endian32(64)), HasSubstr("byte 20: cluster_bits is 64"));
@@ -170,29 +109,29 @@ TEST(Qcow2Stream, DamageIsNamedByItsByte) {
 }
 
 TEST(Qcow2Stream, EntriesThatDoNotAddUpAreRefused) {
-  Image few;
+  Qcow2Image few;
   few.l1_entries = 4;
   EXPECT_THAT(find(few.bytes()).error.text, HasSubstr("a table of 4 entries at 1024, which holds no VM state"));
-  Image many;
+  Qcow2Image many;
   many.l1_entries = 0xffffffff;
   EXPECT_THAT(find(many.bytes()).error.text, HasSubstr("a table of 4294967295 entries"));
-  Image extra;
+  Qcow2Image extra;
   extra.extra_size = 4000;
   EXPECT_THAT(find(extra.bytes()).error.text, HasSubstr("4000 bytes of extra data"));
-  Image old;
+  Qcow2Image old;
   old.extra_size = 8;
   EXPECT_THAT(find(old.bytes()).error.text, HasSubstr("without the disk's size"));
-  Image huge;
+  Qcow2Image huge;
   std::string bytes = huge.bytes();
-  const std::size_t size_at = Image::kCluster + (40 + 16 + 10 + 7) / 8 * 8 + 40;
+  const std::size_t size_at = Qcow2Image::kCluster + (40 + 16 + 10 + 7) / 8 * 8 + 40;
   put(bytes, size_at, big_endian64(std::uint64_t{1} << 60));
   EXPECT_THAT(find(bytes).error.text, HasSubstr("a VM state of 1152921504606846976 bytes in a file of"));
 }
 
 TEST(Qcow2Stream, OfSeveralStatesOneIsToBeNamed) {
-  const Image image;
+  const Qcow2Image image;
   std::string bytes = image.bytes();
-  put(bytes, Image::kCluster, image.entry("disk-only", 0, "1") + image.entry("a\x1b[1m", 100, "2") +
+  put(bytes, Qcow2Image::kCluster, image.entry("disk-only", 0, "1") + image.entry("a\x1b[1m", 100, "2") +
                                   image.entry("b", image.stream.size(), "3"));
   put(bytes, 60, big_endian32(3));
   EXPECT_EQ(find(bytes).error.code, ErrorCode::kUsage);
@@ -201,7 +140,7 @@ TEST(Qcow2Stream, OfSeveralStatesOneIsToBeNamed) {
 }
 
 TEST(Qcow2Stream, ATornFileIsAnErrorAtEveryLength) {
-  const std::string whole = Image().bytes();
+  const std::string whole = Qcow2Image().bytes();
   for (std::size_t size = 4; size < whole.size(); size += 13) {
     const Found found = find(whole.substr(0, size));
     EXPECT_NE(found.error.text, "") << size;
