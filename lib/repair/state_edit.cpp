@@ -13,6 +13,21 @@ constexpr std::uint64_t kRootLookups = 2;  // what a daemon gives the root besid
 
 }  // namespace
 
+StateEdit::StateEdit(Decoded decoded) : state_(std::move(decoded.state)), dialect_(decoded.dialect) {
+  const auto see = [](std::uint64_t id, std::uint64_t& highest) {
+    if (id != UINT64_MAX) highest = std::max(highest, id);  // nothing is above that one
+  };
+  for (const Inode& inode : state_.inodes) {
+    see(inode.id, highest_inode_);
+    if (const auto* path = location_as<Path>(inode)) see(path->parent, highest_inode_);
+  }
+  for (const Handle& handle : state_.handles) {
+    see(handle.inode, highest_inode_);
+    see(handle.id, highest_handle_);
+  }
+  has_handles_ = !state_.handles.empty();
+}
+
 Inode* StateEdit::find(NodeId id) {
   const auto at = std::ranges::find(state_.inodes, id, &Inode::id);
   return at == state_.inodes.end() ? nullptr : &*at;
@@ -130,12 +145,8 @@ bool StateEdit::correct_count(NodeId id) {
 bool StateEdit::raise_next_ids() {
   const NodeId inode = state_.next_inode;
   const HandleId handle = state_.next_handle;
-  for (const Inode& i : state_.inodes) {
-    if (i.id != UINT64_MAX) state_.next_inode = std::max(state_.next_inode, i.id + 1);
-  }
-  for (const Handle& h : state_.handles) {
-    if (h.id != UINT64_MAX) state_.next_handle = std::max(state_.next_handle, h.id + 1);
-  }
+  if (!state_.inodes.empty()) state_.next_inode = std::max(inode, highest_inode_ + 1);
+  if (has_handles_) state_.next_handle = std::max(handle, highest_handle_ + 1);
   return state_.next_inode != inode || state_.next_handle != handle;
 }
 

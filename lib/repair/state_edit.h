@@ -21,7 +21,7 @@ namespace vfsmend {
 class StateEdit {
  public:
   // Takes a decoded state; it borrows from the bytes that it was decoded from.
-  explicit StateEdit(Decoded decoded) : state_(std::move(decoded.state)), dialect_(decoded.dialect) {}
+  explicit StateEdit(Decoded decoded);
 
   [[nodiscard]] const State& state() const { return state_; }
   [[nodiscard]] ByteVector bytes() const { return encode(state_, dialect_); }
@@ -36,6 +36,7 @@ class StateEdit {
   bool drop_inodes(const std::unordered_set<NodeId>& ids);
   bool drop_handles(HandleId id);  // on no inode, or all but the last of that id
   bool correct_count(NodeId id);
+  // Above every id that the state named when it was taken: the guest holds what is dropped too.
   bool raise_next_ids();
   bool strip_handles();
   bool change_flags(HandleId id, std::int32_t flags);
@@ -56,6 +57,9 @@ class StateEdit {
 
   State state_;
   Dialect dialect_;
+  NodeId highest_inode_ = 0;
+  HandleId highest_handle_ = 0;
+  bool has_handles_ = false;
   std::deque<std::string> names_;  // that the state borrows
 };
 

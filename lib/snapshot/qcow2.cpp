@@ -34,6 +34,7 @@ constexpr std::uint64_t kExternalData = 4;
 constexpr std::uint64_t kCompressionType = 8;
 constexpr std::uint64_t kExtendedL2 = 16;
 constexpr std::uint32_t kMostSnapshots = 65536;          // QEMU's own bounds
+constexpr std::uint64_t kMostTableBytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMostL1Entries = std::uint64_t{4} << 20;
 constexpr std::uint32_t kMostExtra = 1024;
 constexpr unsigned kSubclusters = 32;
@@ -122,6 +123,9 @@ Result<std::vector<Entry>> with_vm_state(ByteSource& file, const Header& header)
   std::uint64_t at = header.table;
   for (std::uint32_t i = 0; i < header.snapshots; ++i) {
     VFSMEND_TRY_ASSIGN(Entry snapshot, read_entry(file, at, at));
+    if (at - header.table > kMostTableBytes) {
+      return broken(header.table, fmt::format("a table of snapshots of more than {} bytes", kMostTableBytes));
+    }
     if (snapshot.vm_size > 0) out.push_back(std::move(snapshot));
   }
   return out;

@@ -116,6 +116,22 @@ TEST(StateEdit, IdsAreRaisedAndNeverLowered) {
   EXPECT_FALSE(edit.raise_next_ids());
 }
 
+// With a lower one a dead descriptor of the guest would read another file's attributes.
+TEST(StateEdit, IdsAreRaisedAboveWhatWasDropped) {
+  State state = state_of({root(3), lost(7)}, {{5, 7, 0}, {9, 20, 0}});
+  state.next_inode = 2;
+  state.next_handle = 0;
+  StateEdit edit = edit_of(std::move(state));
+  EXPECT_TRUE(edit.drop_lost());
+  EXPECT_TRUE(edit.raise_next_ids());
+  EXPECT_EQ(edit.state().next_inode, 21U);
+  EXPECT_EQ(edit.state().next_handle, 10U);
+  State most = state_of({root(2), at(UINT64_MAX, 1, "a")});
+  most.next_inode = UINT64_MAX;
+  StateEdit last = edit_of(std::move(most));
+  EXPECT_FALSE(last.raise_next_ids()) << "nothing is above it";
+}
+
 TEST(StateEdit, PathGoesIntoADirectoryOfTheStateOrFromTheRoot) {
   StateEdit edit = edit_of(state_of({root(5), at(2, 1, "d", 2), at(3, 2, "f"), at(4, 1, "e", 1)}));
   EXPECT_TRUE(edit.rewrite_path(3, "e/g"));
