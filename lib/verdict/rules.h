@@ -4,7 +4,9 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -152,6 +154,7 @@ class Rules {
   std::vector<EntryIndex> shadows_;           // anchors of R001
   std::vector<bool> in_shadow_;               // by entry; empty where there are none
   std::vector<EntryIndex> cause_;             // by entry: the ancestor that made it a stub
+  std::set<std::string_view> bound_;          // directories of the filter inodes
   std::vector<EntryIndex> bind_above_;        // by entry: the filter inode that led to it, or kNoIndex
   // Against the record.
   std::optional<OriginalFinder> finder_;

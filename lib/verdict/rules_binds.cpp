@@ -37,7 +37,8 @@ bool Rules::is_missing_bind(EntryIndex e) const {
 
 // The one allowed_dir of today that has the place of this filter inode: the same name, and the same
 // access, since a read-only directory must not become a writable one. Nothing where the inode is at
-// one of them already, where none fits or more than one, or where it cannot be opened.
+// one of them already, where none fits or more than one, where another inode is there, or where it cannot
+// be opened.
 const AllowedDir* Rules::bind_of_today(EntryIndex e) const {
   const auto* path = location_as<Path>(inode(e));
   if (!path || path->parent != kRootId || !path->fullname.starts_with('/')) return nullptr;
@@ -50,7 +51,7 @@ const AllowedDir* Rules::bind_of_today(EntryIndex e) const {
     if (found) return nullptr;
     found = &dir;
   }
-  return found && found->err == 0 ? found : nullptr;
+  return found && found->err == 0 && !bound_.contains(found->given) ? found : nullptr;
 }
 
 // The filter inode through which each was reached, itself included; a parent is taken before its
@@ -62,6 +63,7 @@ void Rules::find_binds() {
     const auto* path = location_as<Path>(inode(e));
     const EntryIndex parent = in_.order.parent_entry[e];
     const bool is_filter = path && path->parent == kRootId && path->fullname.starts_with('/');
+    if (is_filter) bound_.insert(effective_name(*path, in_.destination));
     bind_above_[e] = is_filter ? e : parent == kNoIndex ? kNoIndex : bind_above_[parent];
   }
 }

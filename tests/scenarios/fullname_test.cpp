@@ -243,6 +243,19 @@ TEST_F(Fullname, WhatIsMissingInTheDirectoryOfTodayIsDropped) {
   expect_mended(encode(state, Dialect::kCubeV1), "-y", {});
 }
 
+TEST_F(Fullname, TwoInodesDoNotBecomeOneDirectory) {
+  State state;
+  const std::string today = at("new", "rw/hostdir-0");
+  const std::string old = at("old", "rw/hostdir-0");
+  state.inodes = {{1, 4, RootNode{}, {}}, {2, 1, Path{1, "hostdir-0", today}, {}}, {3, 1, Path{1, "hostdir-0", old}, {}}};
+  state.next_inode = 4;
+  snapshot(encode(state, Dialect::kCubeV1));
+  remove_old();
+  const ToolRun said = tool({"check"});
+  EXPECT_THAT(said.out, Not(HasSubstr("rewrite the fullname")));
+  EXPECT_EQ(tool({"repair", "-p"}).exit, 1) << "it is not open: dropped";
+}
+
 // The capture knows which directory it was: the same one under the new name resumes, another does not.
 TEST_F(Fullname, AgainstACapture) {
   std::filesystem::remove_all(dir_ / bind("new"));
