@@ -9,6 +9,7 @@ another repair get along with whatever lies there.
 import collections
 import fcntl
 import glob
+import json
 import os
 import random
 import re
@@ -27,12 +28,20 @@ CHANGING = ("openat", "pwrite64", "copy_file_range", "ftruncate", "fchmod", "fch
 # Format v2: the root, inode 2 at "a", inode 3 at "gone", a next id that is taken.
 STATE = (bytes([1, 3, 1, 4, 0, 0, 2, 1, 1, 1, 1, ord("a"), 0, 3, 1, 1, 1, 4]) + b"gone"
          + bytes([0, 2, 0, 0, 0, 1, 0, 0, 0]))
-BEHIND = b"\0" * (8 << 20)  # bytes that no reader looks at: a repair takes them away, keeping them takes a while
 ROUNDS, SEED = 50, 20261201
 TOOL = None
 
 
 class Killed(unittest.TestCase):
+    """of a raw state"""
+    NAME, BEHIND = "state", 8 << 20  # bytes that no reader looks at: to read them takes a while
+
+    def content(self, state):
+        return state
+
+    def operand(self):
+        return self.file
+
     def setUp(self):
         self.base = os.path.realpath(tempfile.mkdtemp(prefix="vfsmend-kill-"))
         self.addCleanup(shutil.rmtree, self.base)
@@ -40,9 +49,9 @@ class Killed(unittest.TestCase):
         for name in (self.folder, share):
             os.mkdir(name)
         open(os.path.join(share, "a"), "wb").close()
-        self.file = os.path.join(self.folder, "state")
-        self.repair = [TOOL, "repair", "-y", "--shared-dir", share, self.file]
-        self.original = STATE
+        self.file = os.path.join(self.folder, self.NAME)
+        self.repair = [TOOL, "repair", "-y", "--shared-dir", share, self.operand()]
+        self.original = self.content(STATE)
         self.start()
         self.run_to_its_end(self.repair, 1)
         self.repaired = self.read(self.file)
@@ -109,12 +118,13 @@ class Killed(unittest.TestCase):
             for nth in range(1, 200):
                 prepare()
                 what = f"killed at {call} {nth}"
-                done = subprocess.run(["strace", "-f", "-qq", "-o", os.path.join(self.base, "log"), "-e", f"trace={call}",
+                log = os.path.join(self.base, "log")
+                done = subprocess.run(["strace", "-f", "-qq", "-o", log, "-e", f"trace={call}",
                                        "-e", f"inject={call}:signal=SIGKILL:when={nth}"] + words(),
                                       capture_output=True, timeout=60)
                 left = self.expect_ways_out(what)
-                with open(os.path.join(self.base, "log"), encoding="utf-8") as log:
-                    if "killed by SIGKILL" not in log.read():
+                with open(log, encoding="utf-8") as f:
+                    if "killed by SIGKILL" not in f.read():
                         break
                 self.assertNotIn(done.returncode, (0, 1), what)
                 seen[left] += 1
@@ -145,7 +155,8 @@ class Killed(unittest.TestCase):
         for number in range(ROUNDS):
             prepare()
             pause = dice.uniform(0, took * 1.1)
-            process = subprocess.Popen(words(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+            process = subprocess.Popen(words(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                       start_new_session=True)
             time.sleep(pause)
             os.killpg(process.pid, signal.SIGKILL)  # not waited for yet, so the number is its own
             process.wait()
@@ -155,13 +166,34 @@ class Killed(unittest.TestCase):
     def test_at_random_moments(self):
         dice = random.Random(SEED)
         print(f"--seed {SEED}")
-        self.start(STATE + BEHIND)
+        self.start(self.content(STATE + bytes(self.BEHIND)))
         self.kill_at_random(lambda: self.repair, self.start, dice)
 
         def prepare():
             self.start()
             self.run_to_its_end(self.repair, 1)
         self.kill_at_random(lambda: [TOOL, "undo", self.journals()[0]], prepare, dice)
+
+
+class KilledInADirectory(Killed):
+    """a Cloud Hypervisor snapshot"""
+    NAME, BEHIND = "state.json", 1 << 20
+
+    def content(self, state):
+        tag = list(b"myfs".ljust(36, b"\0"))
+        device = json.dumps({"config": {"tag": tag, "num_request_queues": 1}, "backend_state": list(state)},
+                            separators=(",", ":"))
+        node = {"snapshots": {}, "snapshot_data": {"state": device}}
+        manager = {"snapshots": {"_fs1": node}, "snapshot_data": None}
+        return json.dumps({"snapshots": {"device-manager": manager}, "snapshot_data": None}).encode()
+
+    def operand(self):
+        return self.folder
+
+    def start(self, original=None):
+        super().start(original)
+        with open(os.path.join(self.folder, "config.json"), "w", encoding="utf-8") as f:
+            json.dump({"fs": [{"tag": "myfs", "socket": "/run/s", "num_queues": 1, "queue_size": 1024, "id": "_fs1"}]}, f)
 
 
 def unable():

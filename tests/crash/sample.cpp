@@ -18,7 +18,7 @@ namespace vfsmend::test {
 namespace {
 
 constexpr std::int64_t kLongAgo = 1'600'000'000'123'456'789;
-const Progress kSilent = [](std::string_view) {};
+void silent(std::string_view) {}
 
 // A file that is there, one that is gone, and ids that would be given out twice.
 ByteVector damaged_state(Dialect dialect) {
@@ -109,14 +109,14 @@ void Sample::build(Kind kind) {
 Repaired Sample::repair(sys::Changes& changes) const {
   // Whether another process has it open is of no interest here, and slow to find out.
   const RepairRequest request{check_, Consent::kAll, true};
-  const Result<RepairResult> done = repair_snapshot(sys::kernel(), changes, request, kSilent);
+  const Result<RepairResult> done = repair_snapshot(sys::kernel(), changes, request, silent);
   if (!done) throw std::runtime_error("the request is wrong: " + done.error().text);
   return {done->reason.empty() && done->after.verdict == Verdict::kResume, done->reason, done->journal,
           done->kept};
 }
 
 std::optional<std::string> Sample::undo(const std::string& journal, sys::Changes& changes) {
-  const Result<std::string> done = undo_repair(sys::kernel(), changes, {journal}, kSilent);
+  const Result<std::string> done = undo_repair(sys::kernel(), changes, {journal}, silent);
   if (done) return std::nullopt;
   return done.error().text;
 }
@@ -134,8 +134,9 @@ std::optional<std::string> Sample::undo_all(bool newest_first, sys::Changes& cha
     left = journals();
     if (left.size() == before) return error;
   }
-  const std::string wrong = not_the_original();
-  return wrong.empty() ? std::nullopt : std::optional(wrong);
+  std::string wrong = not_the_original();
+  if (wrong.empty()) return std::nullopt;
+  return wrong;
 }
 
 std::vector<std::string> Sample::leftovers() const {
