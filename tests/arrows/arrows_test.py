@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The arrows between the folders of lib/ are those of the table in ARCHITECTURE.md: no #include
-against them, no other link in CMake, and system calls in lib/sys only. Who draws a new arrow draws
-it in the table, where it is seen.
+against them, no other link in CMake, and system calls in lib/sys only; those that change a disk in one file.
+Who draws a new arrow draws it in the table, where it is seen.
 
   arrows_test.py SOURCE_DIRECTORY
 """
@@ -15,6 +15,12 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]', re.M)
 LINKS = re.compile(r"vfsmend_library\((\w+).*?\bLINKS\b([^)]*)\)", re.S)
 # Ways to the kernel that have no place outside lib/sys, where tests can make each call fail.
 SYSTEM = re.compile(r"^(unistd|dirent|poll|fstream|filesystem|sys/(syscall|mount|xattr|wait|mman|ioctl|socket|prctl))(\.h)?$")
+# Changes of a disk, where power cuts and errors are played (tests/crash).
+CHANGING = re.compile(r"(?<![\w>])::(pwrite\w*|f?truncate|fallocate|copy_file_range|fsync|fdatasync|rename\w*|unlink\w*|"
+                      r"link|linkat|symlink\w*|mkdir\w*|rmdir|fchmod\w*|chmod|[fl]?chown|fchownat|utime\w*|futimens|"
+                      r"[fl]?setxattr|[fl]?removexattr)\(")
+# Memory that two processes share, and what a rehearsal makes for itself: a socket, a directory to mount on.
+NO_DISK = {"changes.cpp", "shared_memory.cpp", "stream_socket.cpp", "private_mounts.cpp"}
 
 
 def arrows(table):
@@ -36,6 +42,8 @@ def check_folder(lib, folder, allowed, folders):
     """-> (what is wrong, folders that it includes from)"""
     wrong, used = [], set()
     for name, text in sources(os.path.join(lib, folder)):
+        if name not in NO_DISK:
+            wrong += [f"lib/{folder}/{name}: ::{call} belongs into lib/sys/changes.cpp" for call in CHANGING.findall(text)]
         for bracket, path in INCLUDE.findall(text):
             target = path.split("/")[0]
             if bracket == "<":
