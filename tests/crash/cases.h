@@ -23,7 +23,7 @@ inline std::vector<Case> cases() {
   for (const Kind kind : {Kind::kRaw, Kind::kCube, Kind::kCloudHypervisor, Kind::kQemu}) {
     out.push_back({kind, {.name = "all"}});
     out.push_back({kind, {.name = "no_tmpfile", .tmpfile = true}});
-    out.push_back({kind, {.name = "no_links", .tmpfile = true, .links = true, .at_once = 700}});
+    out.push_back({kind, {.name = "no_links", .tmpfile = true, .links = true, .at_once = 1000}});
   }
   return out;
 }

@@ -99,7 +99,7 @@ void Sample::build(Kind kind) {
     }
     case Kind::kQemu:
       snapshot_ = file_ = dir_.write(
-          "snapshot/vm", qemu_file({.memory = std::string(5000, 'm'),
+          "snapshot/vm", qemu_file({.memory = std::string(1000, 'm'),
                                     .devices = {{.state = text_of(damaged_state(Dialect::kV2))}}}));
       check_.shares = {{"", share}};
       break;
