@@ -231,7 +231,9 @@ Result<RepairPlan> plan_repair(sys::Calls& calls, const CheckRequest& request, C
     const bool mapped = nodes && (map.device.empty() || map.device == input.device.id);
     DeviceOutcome outcome = check_device(input, told_by);
     const Verdict verdict = outcome.report.verdict;
-    const bool mendable = verdict == Verdict::kRepair || (mapped && verdict == Verdict::kResume);
+    // A device that was not named may have a map of its own, which comes by another repair.
+    const bool named = !nodes || mapped;
+    const bool mendable = named && (verdict == Verdict::kRepair || (mapped && verdict == Verdict::kResume));
     if (mendable && input.device.state) {
       DevicePlan device = plan_device(input, consent, told_by, mapped ? &*nodes : nullptr);
       if (!device.steps.empty() || !device.left.empty()) plan.devices.push_back(std::move(device));

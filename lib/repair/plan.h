@@ -48,7 +48,8 @@ struct DevicePlan {
   std::vector<std::string> left;
 };
 
-// A node map of the guest (vfsmend nodemap), and of which device; empty: none, and the only one.
+// A node map of the guest (vfsmend nodemap), and of which device; empty: none, and the only one. Where
+// there are several, the others are left alone.
 struct NodeMapFile {
   std::string path;
   std::string device;

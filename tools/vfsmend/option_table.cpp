@@ -107,7 +107,7 @@ constexpr std::array kOptions = {
                "what vfsmend nodemap wrote in the guest: inodes whose location was lost get their paths "
                "back, where the share has the same inode number there"},
     OptionSpec{"device", Takes::kOne, "ID", kRepairCommand, kApply,
-               "the device whose mount the node map is of, where there are several"},
+               "the device whose mount the node map is of, where there are several; the others are left alone"},
     OptionSpec{"drop-caches", Takes::kNothing, "", kNodemapCommand, kApply,
                "first let the kernel forget what nobody uses (2 to /proc/sys/vm/drop_caches): before a "
                "pause it leaves less in the state that can be lost"},
