@@ -56,8 +56,7 @@ class Collector {
     }
     const auto key = [](const NodeMapEntry& e) { return std::tie(e.node, e.pid, e.kind, e.fd, e.path); };
     std::ranges::sort(map_.entries, {}, key);
-    const auto twice = std::ranges::unique(map_.entries);
-    map_.entries.erase(twice.begin(), twice.end());
+    map_.entries.erase(std::unique(map_.entries.begin(), map_.entries.end()), map_.entries.end());
     return std::move(map_);
   }
 
@@ -65,8 +64,9 @@ class Collector {
   // A mount of the host below the share, which the kernel mounted by itself where the guest came by:
   // a file system of its own, whose node ids are of the same server.
   [[nodiscard]] bool is_submount(const sys::Mount& mount) const {
-    return mount.fs_type == target_.fs_type && mount.source == "none" && mount.device != target_.device &&
-           path_after(mount.mount_point, target_.mount_point).value_or("") != "";
+    const auto below = path_after(mount.mount_point, target_.mount_point);
+    return mount.fs_type == target_.fs_type && mount.source == "none" && mount.device != target_.device && below &&
+           !below->empty();
   }
 
   void warn(std::string text) {

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "manifest/nodemap.h"
 #include "support/manifest_builder.h"
 #include "support/qemu_builder.h"
 #include "support/temp_dir.h"
@@ -131,6 +132,32 @@ void policies(const std::filesystem::path& out) {
   write(out / "append-elsewhere", "M001 * append-ok\n");
 }
 
+void node_maps(const std::filesystem::path& out) {
+  NodeMap map;
+  map.mount_point = "/share";
+  map.fs_type = "virtiofs";
+  map.source = "fs";
+  const std::string empty = node_map_text(map);
+  write(out / "empty", empty);
+  map.entries = {{1, 1, "", HolderKind::kCwd, 1, -1, -1, 2, false},
+                 {7, 99, "a/b", HolderKind::kFd, 7, 3, 0100002, 1, false},
+                 {7, 99, "a/b", HolderKind::kMap, 7, -1, -1, 1, false},
+                 {UINT64_MAX, UINT64_MAX, "\xff", HolderKind::kExe, 8, -1, -1, 0, true}};
+  map.warnings = {"/proc/1/fd: Permission denied"};
+  const std::string full = node_map_text(map);
+  write(out / "full", full);
+  write(out / "cut", std::string_view(full).substr(0, full.size() / 2));
+  write(out / "deep", std::string(5000, '['));
+  std::string other = full;
+  other.replace(other.find("\"7\""), 3, "\"0\"");
+  write(out / "node-0", other);
+  other = full;
+  other.replace(other.find("a/b"), 3, "../");
+  write(out / "dot-dot", other);
+  other.replace(other.find("../"), 3, "\\u0000");
+  write(out / "nul", other);
+}
+
 }  // namespace
 }  // namespace vfsmend::test
 
@@ -142,5 +169,6 @@ int main(int argc, char** argv) {
   vfsmend::test::files(folder / "fuzz_qemu");
   vfsmend::test::manifests(folder / "fuzz_manifest");
   vfsmend::test::policies(folder / "fuzz_policy");
+  vfsmend::test::node_maps(folder / "fuzz_nodemap");
   return 0;
 }

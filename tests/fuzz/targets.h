@@ -24,6 +24,9 @@ void fuzz_manifest(Bytes input);
 // A policy, a NUL, a path that it is asked about; or a policy alone.
 void fuzz_policy(Bytes input);
 
+// A node map of a guest.
+void fuzz_nodemap(Bytes input);
+
 struct Target {
   std::string_view name;  // of the corpus folder too
   void (*run)(Bytes input);
@@ -36,6 +39,7 @@ inline constexpr std::array kTargets = {
     Target{"fuzz_qemu", fuzz_qemu},
     Target{"fuzz_manifest", fuzz_manifest},
     Target{"fuzz_policy", fuzz_policy},
+    Target{"fuzz_nodemap", fuzz_nodemap},
 };
 
 }  // namespace vfsmend::fuzz
