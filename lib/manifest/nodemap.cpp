@@ -58,7 +58,9 @@ void put_entry(Writer& json, const NodeMapEntry& entry) {
   json.EndObject();
 }
 
-std::string_view view_of(const Value& text) { return {text.GetString(), text.GetStringLength()}; }
+std::string_view view_of(const Value& text) {
+  return {text.GetString(), text.GetStringLength()};
+}
 
 const Value* member(const Value& object, const char* key) {
   const auto at = object.FindMember(key);
@@ -86,8 +88,8 @@ Result<std::uint64_t> id_in(const Value& object, const char* key) {
   const char* const end = text.data() + text.size();
   const auto [after, bad] = std::from_chars(text.data(), end, id);
   if (bad == std::errc() && after == end) return id;
-  return fail(ErrorCode::kFormat, fmt::format("\"{}\" is \"{}\", no decimal number of 64 bits", key,
-                                              printable(text)));
+  return fail(ErrorCode::kFormat,
+              fmt::format("\"{}\" is \"{}\", no decimal number of 64 bits", key, printable(text)));
 }
 
 // `otherwise` where there is none.
@@ -109,8 +111,9 @@ Result<NodeMapEntry> entry_in(const Value& json) {
   std::size_t at = 0;
   while (at < kKinds.size() && kKinds.at(at) != kind) ++at;
   if (at == kKinds.size()) {
-    return fail(ErrorCode::kFormat, fmt::format("\"kind\" is \"{}\", none of fd, cwd, root, exe, map",
-                                                printable(kind)));
+    return fail(
+        ErrorCode::kFormat,
+        fmt::format("\"kind\" is \"{}\", none of fd, cwd, root, exe, map", printable(kind)));
   }
   entry.kind = static_cast<HolderKind>(at);
   VFSMEND_TRY_ASSIGN(entry.nlink, number_in(json, "nlink", 0));
@@ -128,8 +131,9 @@ Result<NodeMapEntry> entry_in(const Value& json) {
 Result<NodeMap> map_in(const Value& json) {
   VFSMEND_TRY_ASSIGN(const std::string schema, text_in(json, "schema"));
   if (schema != kSchema) {
-    return fail(ErrorCode::kUnsupported, fmt::format("\"{}\" is not {}: take a map that vfsmend nodemap wrote",
-                                                     printable(schema), kSchema));
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("\"{}\" is not {}: take a map that vfsmend nodemap wrote",
+                            printable(schema), kSchema));
   }
   NodeMap map;
   VFSMEND_TRY_ASSIGN(map.tool, text_in(json, "tool"));
@@ -160,7 +164,9 @@ Result<NodeMap> map_in(const Value& json) {
 
 }  // namespace
 
-std::string_view name_of(HolderKind kind) { return kKinds.at(static_cast<std::size_t>(kind)); }
+std::string_view name_of(HolderKind kind) {
+  return kKinds.at(static_cast<std::size_t>(kind));
+}
 
 std::string node_map_text(const NodeMap& map) {
   rapidjson::StringBuffer buffer;
@@ -200,8 +206,9 @@ Result<NodeMap> read_node_map(sys::Calls& calls, const std::string& path) {
     VFSMEND_TRY_ASSIGN(const sys::Located located, sys::locate(calls, AT_FDCWD, path));
     VFSMEND_TRY_ASSIGN(const sys::RegularFile file, sys::open_regular(calls, located));
     if (file.stamp.size > kLargest) {
-      return fail(ErrorCode::kLimit, fmt::format("{} bytes are too many for a node map (at most {})",
-                                                 file.stamp.size, kLargest));
+      return fail(ErrorCode::kLimit,
+                  fmt::format("{} bytes are too many for a node map (at most {})", file.stamp.size,
+                              kLargest));
     }
     ByteVector bytes(file.stamp.size);
     VFSMEND_TRY(sys::read_exactly(calls, file.fd.get(), bytes, 0));

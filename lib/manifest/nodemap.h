@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node map: which file each FUSE node id stood for, as the guest's kernel knew it. It gives a state
-// whose locations were lost its paths back (docs/restore.md).
+// A node map: which file each FUSE node id stood for, as the guest's kernel knew it. It gives a
+// state whose locations were lost its paths back (docs/restore.md).
 //
 //   {"schema":"vfsmend.nodemap/1","tool":..,"time":..,"mount":..,"fs_type":..,"source":..,
 //    "entries":[{"node":"6","ino":"7340","path":..,"kind":"fd","nlink":1,"pid":7,"fd":3,"flags":32770}],
@@ -30,15 +30,16 @@ enum class HolderKind : std::uint8_t { kFd, kCwd, kRoot, kExe, kMap };
 // One use of a node by one process. A node may be held many times, and under several names.
 struct NodeMapEntry {
   NodeId node = 0;
-  std::uint64_t ino = 0;    // as the guest has it cached: the number on the host
-  std::string path;         // bytes, from the root of the shared directory; "" is that root
+  std::uint64_t ino = 0;  // as the guest has it cached: the number on the host
+  std::string path;       // bytes, from the root of the shared directory; "" is that root
   HolderKind kind = HolderKind::kFd;
   std::int32_t pid = 0;     // in the guest
   std::int32_t fd = -1;     // kFd only
   std::int32_t flags = -1;  // kFd only: of open(2), as the guest's fdinfo has them
   std::int32_t nlink = 1;   // as the guest has it cached
-  // The kernel put " (deleted)" behind the name, which is not part of `path`: it is unlinked, or a look
-  // at it went wrong (a server that answers with an error). Of a file that the guest unlinked nlink is 0.
+  // The kernel put " (deleted)" behind the name, which is not part of `path`: it is unlinked, or a
+  // look at it went wrong (a server that answers with an error). Of a file that the guest unlinked
+  // nlink is 0.
   bool deleted = false;
 
   bool operator==(const NodeMapEntry&) const = default;
@@ -46,10 +47,10 @@ struct NodeMapEntry {
 
 struct NodeMap {
   std::string tool;
-  std::string time;         // "2026-01-31T12:00:00Z"
-  std::string mount_point;  // in the guest
-  std::string fs_type;      // "virtiofs"
-  std::string source;       // of the mount: the tag of the device
+  std::string time;                   // "2026-01-31T12:00:00Z"
+  std::string mount_point;            // in the guest
+  std::string fs_type;                // "virtiofs"
+  std::string source;                 // of the mount: the tag of the device
   std::vector<NodeMapEntry> entries;  // by node
   std::vector<std::string> warnings;  // what could not be looked at: its nodes are missing
 };

@@ -40,11 +40,13 @@ class Checker {
     how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS;
     const sys::UniqueFd fd(calls_.openat2(share_, path.c_str(), how));
     if (!fd.valid()) return errno_text(-fd.get());
-    struct statx stat{};
-    const int err = calls_.statx(fd.get(), "", AT_EMPTY_PATH, STATX_INO | STATX_TYPE | STATX_MODE, stat);
+    struct statx stat {};
+    const int err =
+        calls_.statx(fd.get(), "", AT_EMPTY_PATH, STATX_INO | STATX_TYPE | STATX_MODE, stat);
     if (err < 0) return errno_text(-err);
     if (stat.stx_ino != ino) {
-      return fmt::format("another object: inode number {} on the host, {} in the guest", stat.stx_ino, ino);
+      return fmt::format("another object: inode number {} on the host, {} in the guest",
+                         stat.stx_ino, ino);
     }
     mode = stat.stx_mode;
     return {};
@@ -72,7 +74,9 @@ void refuse_shared_paths(NodeMapCheck& out) {
   std::unordered_map<std::string, std::size_t> uses;
   for (const PlacedNode& node : out.placed) ++uses[node.path];
   for (const PlacedNode& node : out.placed) {
-    if (uses[node.path] > 1) out.refused.push_back({node.node, node.path, "another node has the same path"});
+    if (uses[node.path] > 1) {
+      out.refused.push_back({node.node, node.path, "another node has the same path"});
+    }
   }
   std::erase_if(out.placed, [&](const PlacedNode& node) { return uses[node.path] > 1; });
   std::ranges::stable_sort(out.refused, {}, &RefusedNode::node);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What of a node map the host confirms. The map was made in a guest, and the share may have changed
-// since: an entry counts only where the host has, at that path, an object with the very inode number
-// that the guest's kernel had cached.
+// since: an entry counts only where the host has, at that path, an object with the very inode
+// number that the guest's kernel had cached.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +26,13 @@ struct RefusedNode {
 };
 
 struct NodeMapCheck {
-  std::vector<PlacedNode> placed;    // by node, each once; never the root
-  std::vector<RefusedNode> refused;  // by node: those of which no entry counts, with the first reason
+  std::vector<PlacedNode> placed;  // by node, each once; never the root
+  std::vector<RefusedNode>
+      refused;  // by node: those of which no entry counts, with the first reason
 };
 
-// `share`: the shared directory (O_PATH does). Names are resolved below it, and no link is followed.
-// The root (node 1) is not looked at: it is the share, which the user names.
+// `share`: the shared directory (O_PATH does). Names are resolved below it, and no link is
+// followed. The root (node 1) is not looked at: it is the share, which the user names.
 [[nodiscard]] NodeMapCheck check_node_map(sys::Calls& calls, int share, const NodeMap& map);
 
 }  // namespace vfsmend

@@ -32,7 +32,9 @@ constexpr std::uint32_t kFuseHandleBytes = 12;
 constexpr std::size_t kMostWarnings = 1000;
 
 // The process, the descriptor or the mapping is not there any more.
-bool has_ended(int err) { return err == -ENOENT || err == -ESRCH; }
+bool has_ended(int err) {
+  return err == -ENOENT || err == -ESRCH;
+}
 
 class Collector {
  public:
@@ -54,19 +56,21 @@ class Collector {
     for (const std::string& name : names) {
       if (const auto pid = number_of(name, 10)) look_at_process(static_cast<std::int32_t>(*pid));
     }
-    const auto key = [](const NodeMapEntry& e) { return std::tie(e.node, e.pid, e.kind, e.fd, e.path); };
+    const auto key = [](const NodeMapEntry& e) {
+      return std::tie(e.node, e.pid, e.kind, e.fd, e.path);
+    };
     std::ranges::sort(map_.entries, {}, key);
     map_.entries.erase(std::unique(map_.entries.begin(), map_.entries.end()), map_.entries.end());
     return std::move(map_);
   }
 
  private:
-  // A mount of the host below the share, which the kernel mounted by itself where the guest came by:
-  // a file system of its own, whose node ids are of the same server.
+  // A mount of the host below the share, which the kernel mounted by itself where the guest came
+  // by: a file system of its own, whose node ids are of the same server.
   [[nodiscard]] bool is_submount(const sys::Mount& mount) const {
     const auto below = path_after(mount.mount_point, target_.mount_point);
-    return mount.fs_type == target_.fs_type && mount.source == "none" && mount.device != target_.device && below &&
-           !below->empty();
+    return mount.fs_type == target_.fs_type && mount.source == "none" &&
+           mount.device != target_.device && below && !below->empty();
   }
 
   void warn(std::string text) {
@@ -80,10 +84,11 @@ class Collector {
     if (!fd.valid()) return fail_errno(-fd.get(), directory);
     std::vector<std::string> names;
     std::array<std::uint8_t, 32768> buffer;
-    const int err = sys::for_each_name(calls_, fd.get(), buffer, [&](const char* name, std::uint64_t) {
-      names.emplace_back(name);
-      return true;
-    });
+    const int err =
+        sys::for_each_name(calls_, fd.get(), buffer, [&](const char* name, std::uint64_t) {
+          names.emplace_back(name);
+          return true;
+        });
     if (err < 0) return fail_errno(-err, directory);
     return names;
   }
@@ -142,9 +147,10 @@ class Collector {
     how.flags = O_PATH | O_CLOEXEC;
     const sys::UniqueFd object(calls_.openat2(AT_FDCWD, link.c_str(), how));
     if (!object.valid()) return unreadable(link, object.get());
-    struct statx stat{};
+    struct statx stat {};
     constexpr int kCached = AT_EMPTY_PATH | AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT;
-    if (const int err = calls_.statx(object.get(), "", kCached, STATX_INO | STATX_NLINK, stat); err < 0) {
+    if (const int err = calls_.statx(object.get(), "", kCached, STATX_INO | STATX_NLINK, stat);
+        err < 0) {
       return unreadable(link, err);
     }
     if (!devices_.contains(fmt::format("{}:{}", stat.stx_dev_major, stat.stx_dev_minor))) return;
@@ -165,8 +171,9 @@ class Collector {
       return warn(fmt::format("{}: its node id: {}: not in the map", link, errno_text(-err)));
     }
     if (handle.type != kFuseHandle || handle.size != kFuseHandleBytes) {
-      return warn(fmt::format("{}: a handle of type {:#x} and {} bytes is none of FUSE: not in the map", link,
-                              handle.type, handle.size));
+      return warn(
+          fmt::format("{}: a handle of type {:#x} and {} bytes is none of FUSE: not in the map",
+                      link, handle.type, handle.size));
     }
     std::array<std::uint32_t, 2> halves{};
     std::memcpy(halves.data(), handle.data.data(), sizeof halves);
@@ -174,7 +181,10 @@ class Collector {
     const auto text = sys::path_of_fd(calls_, object);
     const sys::Mount* const mount = mount_of(handle.mount_id);
     const auto path = text && mount ? placed(*text, *mount, entry.deleted) : std::nullopt;
-    if (!path) return warn(fmt::format("{}: node {} has no path below the mount: not in the map", link, entry.node));
+    if (!path) {
+      return warn(
+          fmt::format("{}: node {} has no path below the mount: not in the map", link, entry.node));
+    }
     entry.path = *path;
     map_.entries.push_back(std::move(entry));
   }
@@ -201,11 +211,14 @@ class Collector {
     if (id < 0) return nullptr;
     if (const sys::Mount* const own = in(mounts_)) return own;
     std::array<char, 64> name{};
-    const ssize_t length = calls_.readlinkat(AT_FDCWD, fmt::format("/proc/{}/ns/mnt", pid_).c_str(), name);
+    const ssize_t length =
+        calls_.readlinkat(AT_FDCWD, fmt::format("/proc/{}/ns/mnt", pid_).c_str(), name);
     if (length <= 0) return nullptr;
-    const auto [at, is_new] = others_.try_emplace(std::string(name.data(), static_cast<std::size_t>(length)));
+    const auto [at, is_new] =
+        others_.try_emplace(std::string(name.data(), static_cast<std::size_t>(length)));
     if (is_new) {
-      const auto text = sys::read_proc_file(calls_, fmt::format("/proc/{}/mountinfo", pid_).c_str());
+      const auto text =
+          sys::read_proc_file(calls_, fmt::format("/proc/{}/mountinfo", pid_).c_str());
       if (text) at->second = sys::parse_mount_table(*text);
     }
     return in(at->second);
@@ -214,7 +227,7 @@ class Collector {
   sys::Calls& calls_;
   sys::MountTable mounts_;
   sys::Mount target_;
-  std::set<std::string> devices_;  // of the mount and the submounts: "0:42"
+  std::set<std::string> devices_;                  // of the mount and the submounts: "0:42"
   std::map<std::string, sys::MountTable> others_;  // by mount namespace
   std::int32_t pid_ = 0;
   bool forbidden_ = false;  // to look at that process
@@ -230,11 +243,14 @@ bool is_fuse(const sys::Mount& mount) {
 tl::unexpected<Error> no_such_mount(const std::string& what, const sys::MountTable& mounts) {
   std::vector<std::string> known;
   for (const auto& [id, mount] : mounts) {
-    if (is_fuse(mount)) known.push_back(fmt::format("{} ({})", printable(mount.mount_point), mount.fs_type));
+    if (is_fuse(mount)) {
+      known.push_back(fmt::format("{} ({})", printable(mount.mount_point), mount.fs_type));
+    }
   }
   std::ranges::sort(known);
-  return fail(ErrorCode::kUsage, fmt::format("{}; FUSE mounts here: {}", what,
-                                             known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "))));
+  return fail(ErrorCode::kUsage,
+              fmt::format("{}; FUSE mounts here: {}", what,
+                          known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "))));
 }
 
 }  // namespace
@@ -248,17 +264,23 @@ Result<NodeMap> collect_node_map(sys::Calls& calls, const std::string& mount_poi
     if (mount.mount_point == wanted) found.push_back(mount);
   }
   const std::string name = printable(wanted);
-  if (found.empty()) return no_such_mount(name + " is no mount point (give its whole path)", mounts);
+  if (found.empty()) {
+    return no_such_mount(name + " is no mount point (give its whole path)", mounts);
+  }
   if (found.size() > 1) {
     // One over the other: what is seen is the last. A look at a mount point asks no server.
-    struct statx stat{};
+    struct statx stat {};
     const int err = calls.statx(AT_FDCWD, wanted.c_str(), AT_STATX_DONT_SYNC, STATX_MNT_ID, stat);
     if (err < 0) return fail_errno(-err, name);
     std::erase_if(found, [&](const sys::Mount& mount) { return mount.id != stat.stx_mnt_id; });
-    if (found.empty()) return no_such_mount(name + " has mounts over one another, and none is seen", mounts);
+    if (found.empty()) {
+      return no_such_mount(name + " has mounts over one another, and none is seen", mounts);
+    }
   }
   if (!is_fuse(found[0])) {
-    return no_such_mount(fmt::format("{} is {}: only FUSE file systems have node ids", name, found[0].fs_type), mounts);
+    return no_such_mount(
+        fmt::format("{} is {}: only FUSE file systems have node ids", name, found[0].fs_type),
+        mounts);
   }
   return Collector(calls, std::move(mounts), found[0]).run();
 }

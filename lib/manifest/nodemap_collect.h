@@ -9,8 +9,8 @@
 //  4. the text of the link, less the mount point, is the path.
 //
 // None of it asks the server of the file system anything: a mount whose server is dead, or answers
-// each request with an error, gives its map too. Only a process that is left out is told (warnings);
-// one that ends meanwhile is not.
+// each request with an error, gives its map too. Only a process that is left out is told
+// (warnings); one that ends meanwhile is not.
 #pragma once
 
 #include <string>

@@ -53,7 +53,8 @@ DescriptorInfo descriptor_info(std::string_view fdinfo) {
 }
 
 // "7f0000000000-7f0000021000 r--p 00000000 00:2a 7340      /share/lib.so"
-std::vector<std::string> file_mappings(std::string_view maps, const std::set<std::string>& devices) {
+std::vector<std::string> file_mappings(std::string_view maps,
+                                       const std::set<std::string>& devices) {
   std::vector<std::string> ranges;
   std::set<std::string> files;
   while (!maps.empty()) {

@@ -22,13 +22,14 @@ struct DescriptorInfo {
 // "pos:\t0\nflags:\t0100002\nmnt_id:\t29\n": flags are octal.
 [[nodiscard]] DescriptorInfo descriptor_info(std::string_view fdinfo);
 
-// The mappings of files on one of `devices` ("0:42", decimal, as in mountinfo), by the names that they
-// have in map_files; one range a file.
+// The mappings of files on one of `devices` ("0:42", decimal, as in mountinfo), by the names that
+// they have in map_files; one range a file.
 [[nodiscard]] std::vector<std::string> file_mappings(std::string_view maps,
                                                      const std::set<std::string>& devices);
 
-// What follows `above` in `path`, without the slash: "" for `above` itself, nothing where `path` does
-// not lie below it.
-[[nodiscard]] std::optional<std::string_view> path_after(std::string_view path, std::string_view above);
+// What follows `above` in `path`, without the slash: "" for `above` itself, nothing where `path`
+// does not lie below it.
+[[nodiscard]] std::optional<std::string_view> path_after(std::string_view path,
+                                                         std::string_view above);
 
 }  // namespace vfsmend

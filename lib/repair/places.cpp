@@ -36,29 +36,34 @@ std::unordered_map<NodeId, Use> uses_in(const State& state) {
 
 }  // namespace
 
-Places places_for(sys::Calls& calls, const Destination& destination, const State& state, const NodeMap& map) {
+Places places_for(sys::Calls& calls, const Destination& destination, const State& state,
+                  const NodeMap& map) {
   Places out;
   const auto uses = uses_in(state);
   NodeMap wanted;  // of a large map the host is asked only what can be of use
-  std::ranges::copy_if(map.entries, std::back_inserter(wanted.entries), [&](const NodeMapEntry& entry) {
-    const auto at = uses.find(entry.node);
-    return at != uses.end() && at->second.lost;
-  });
+  std::ranges::copy_if(map.entries, std::back_inserter(wanted.entries),
+                       [&](const NodeMapEntry& entry) {
+                         const auto at = uses.find(entry.node);
+                         return at != uses.end() && at->second.lost;
+                       });
   const Share share = open_share(calls, destination);
   if (wanted.entries.empty() || !share.fd.valid()) return out;
   NodeMapCheck checked = check_node_map(calls, share.fd.get(), wanted);
   const auto refuse = [&](NodeId node, const std::string& path, const std::string& why) {
-    out.refused.push_back(fmt::format("inode {}: the map's path /{}: not used: {}", node, path, why));
+    out.refused.push_back(
+        fmt::format("inode {}: the map's path /{}: not used: {}", node, path, why));
   };
   for (const RefusedNode& node : checked.refused) refuse(node.node, node.path, node.reason);
   for (PlacedNode& node : checked.placed) {
     const Use& use = uses.at(node.node);
-    const bool fits = (!use.as_directory || S_ISDIR(node.mode)) && (!use.as_file || S_ISREG(node.mode));
+    const bool fits =
+        (!use.as_directory || S_ISDIR(node.mode)) && (!use.as_file || S_ISREG(node.mode));
     if (fits) {
       out.nodes.push_back(std::move(node));
     } else {
-      refuse(node.node, node.path, fmt::format("it is {}, and the guest used {}", sys::kind_of(node.mode),
-                                               use.as_directory ? "a directory" : "a regular file"));
+      refuse(node.node, node.path,
+             fmt::format("it is {}, and the guest used {}", sys::kind_of(node.mode),
+                         use.as_directory ? "a directory" : "a regular file"));
     }
   }
   return out;

@@ -17,9 +17,9 @@ struct Places {
   std::vector<std::string> refused;  // a text for each of the others that the map names
 };
 
-// An entry counts where the share has its object (nodemap_check.h) and where that is of the type that
-// the state speaks of: a load would fail at a handle of OPENDIR on a file.
-[[nodiscard]] Places places_for(sys::Calls& calls, const Destination& destination, const State& state,
-                                const NodeMap& map);
+// An entry counts where the share has its object (nodemap_check.h) and where that is of the type
+// that the state speaks of: a load would fail at a handle of OPENDIR on a file.
+[[nodiscard]] Places places_for(sys::Calls& calls, const Destination& destination,
+                                const State& state, const NodeMap& map);
 
 }  // namespace vfsmend

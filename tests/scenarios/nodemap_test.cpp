@@ -18,8 +18,8 @@ namespace {
 
 class RepairsByMap : public Repairs {
  protected:
-  // What `vfsmend nodemap` writes in a guest that has these open: by node id, the path and the inode
-  // number of what lies there now. (tests/vm has the map of a real guest.)
+  // What `vfsmend nodemap` writes in a guest that has these open: by node id, the path and the
+  // inode number of what lies there now. (tests/vm has the map of a real guest.)
   struct Known {
     NodeId node;
     std::string path;
@@ -90,8 +90,10 @@ TEST_F(RepairsByMap, V02_TheHostHasTheLastWordOnAMap) {
   sh(fmt::format("mv {0} {0}.moved && ln -s {0}.moved {0}", at("d")));
   Said said = repair_and_undo("-y", map);
   EXPECT_EQ(said.exit, 1) << said.json;
-  EXPECT_TRUE(said.mentions("the map's path /d/e/c: not used: Too many levels of symbolic links")) << said.json;
-  EXPECT_TRUE(said.mentions("the map's path /a: not used: another object: inode number ")) << said.json;
+  EXPECT_TRUE(said.mentions("the map's path /d/e/c: not used: Too many levels of symbolic links"))
+      << said.json;
+  EXPECT_TRUE(said.mentions("the map's path /a: not used: another object: inode number "))
+      << said.json;
   EXPECT_TRUE(said.mentions("handle 0 (O_RDWR")) << "as without a map: " << said.json;
   map.emplace_back("--redact-paths");
   said = repair("-n", map);
@@ -104,7 +106,8 @@ TEST_F(RepairsByMap, V02_AMapOfAnotherTypeIsNotUsed) {
   lose_all();
   const Said said = repair_and_undo("-y", map_of({{c_, "d/e"}, {a_, "a"}}));
   EXPECT_EQ(said.exit, 1) << said.json;
-  EXPECT_TRUE(said.mentions("/d/e: not used: it is a directory, and the guest used a regular file")) << said.json;
+  EXPECT_TRUE(said.mentions("/d/e: not used: it is a directory, and the guest used a regular file"))
+      << said.json;
 }
 
 TEST_F(RepairsByMap, V04_OneLostInodeAndANodeMap) {
@@ -144,11 +147,14 @@ TEST_F(RepairsByMap, OfSeveralDevicesOneIsNamed) {
   const std::string numbers = json_numbers(state_bytes());
   const std::string folder = scratch("vm");
   std::filesystem::create_directories(folder);
-  std::ofstream(folder + "/config.json") << config_json({fs_json("fs0", "a", ""), fs_json("fs1", "b", "")});
-  std::ofstream(folder + "/state.json") << ch_state_json({{"fs0", "a", numbers}, {"fs1", "b", numbers}});
+  std::ofstream(folder + "/config.json")
+      << config_json({fs_json("fs0", "a", ""), fs_json("fs1", "b", "")});
+  std::ofstream(folder + "/state.json")
+      << ch_state_json({{"fs0", "a", numbers}, {"fs1", "b", numbers}});
   const std::vector<std::string> map = map_of({{c_, "d/e/c"}, {a_, "a"}});
   const auto repair_folder = [&](const std::string& mode, std::vector<std::string> more) {
-    more.insert(more.begin(), {"repair", mode, "--share", "fs0=" + share(), "--share", "fs1=" + share()});
+    more.insert(more.begin(),
+                {"repair", mode, "--share", "fs0=" + share(), "--share", "fs1=" + share()});
     more.insert(more.end(), map.begin(), map.end());
     more.push_back(folder);
     return run_tool(more);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A guest that knows a tree, damage to its state, and a repair that has to hold before a real daemon.
+// A guest that knows a tree, damage to its state, and a repair that has to hold before a real
+// daemon.
 #pragma once
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small read-only FUSE file system in a thread of the test, which counts what it is asked. Nothing
-// it answers may be kept by the kernel (all timeouts are 0), so whoever looks at a name or an
-// attribute a second time is counted too. After refuse() each request ends with EIO.
+// A small read-only FUSE file system in a thread of the test, which counts what it is asked.
+// Nothing it answers may be kept by the kernel (all timeouts are 0), so whoever looks at a name or
+// an attribute a second time is counted too. After refuse() each request ends with EIO.
 //
 // Node ids and inode numbers have both halves of their 64 bits in use, and differ.
 #pragma once
@@ -34,7 +34,8 @@ class FuseServer {
     std::string content;
   };
 
-  // Files by their numbers: number n has the node id node(n) and the inode number ino(n); 1 is the root.
+  // Files by their numbers: number n has the node id node(n) and the inode number ino(n); 1 is the
+  // root.
   FuseServer(std::string directory, std::map<std::uint64_t, Node> nodes)
       : directory_(std::move(directory)), nodes_(std::move(nodes)) {
     nodes_[1] = {0, "", true, ""};
@@ -58,7 +59,9 @@ class FuseServer {
   [[nodiscard]] int requests() const { return requests_; }
   void refuse() { refusing_ = true; }
 
-  static std::uint64_t node(std::uint64_t number) { return number == 1 ? 1 : (number << 33) | number; }
+  static std::uint64_t node(std::uint64_t number) {
+    return number == 1 ? 1 : (number << 33) | number;
+  }
   static std::uint64_t ino(std::uint64_t number) { return (number << 34) | (number + 100); }
 
  private:
@@ -81,7 +84,8 @@ class FuseServer {
   }
 
   void reply(const fuse_in_header& in, int error, std::string_view body) const {
-    fuse_out_header out{static_cast<std::uint32_t>(sizeof(fuse_out_header) + body.size()), error, in.unique};
+    fuse_out_header out{static_cast<std::uint32_t>(sizeof(fuse_out_header) + body.size()), error,
+                        in.unique};
     std::string bytes(reinterpret_cast<const char*>(&out), sizeof out);
     bytes += body;
     (void)!::write(fd_, bytes.data(), bytes.size());
@@ -124,14 +128,16 @@ class FuseServer {
         init.max_write = 65536;
         return reply_with(in, init);
       }
-      case FUSE_LOOKUP: return look_up(in, body);
+      case FUSE_LOOKUP:
+        return look_up(in, body);
       case FUSE_GETATTR: {
         fuse_attr_out out{};
         out.attr = attr(number_of(in.nodeid));
         return reply_with(in, out);
       }
       case FUSE_OPEN:
-      case FUSE_OPENDIR: return reply_with(in, fuse_open_out{});
+      case FUSE_OPENDIR:
+        return reply_with(in, fuse_open_out{});
       case FUSE_READ: {
         fuse_read_in read{};
         std::memcpy(&read, body, sizeof read);
@@ -141,8 +147,10 @@ class FuseServer {
       case FUSE_UNLINK:  // it stays; what counts is what the kernel makes of the answer
       case FUSE_RELEASE:
       case FUSE_RELEASEDIR:
-      case FUSE_FLUSH: return reply(in, 0, "");
-      default: return reply(in, -ENOSYS, "");
+      case FUSE_FLUSH:
+        return reply(in, 0, "");
+      default:
+        return reply(in, -ENOSYS, "");
     }
   }
 

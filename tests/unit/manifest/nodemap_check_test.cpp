@@ -42,13 +42,17 @@ class NodeMapOnHost : public testing::Test {
   // "7:a/b", of those that count.
   std::vector<std::string> placed() {
     std::vector<std::string> out;
-    for (const PlacedNode& node : check().placed) out.push_back(std::to_string(node.node) + ":" + node.path);
+    for (const PlacedNode& node : check().placed) {
+      out.push_back(std::to_string(node.node) + ":" + node.path);
+    }
     return out;
   }
   // "7:why", of the others.
   std::vector<std::string> refused() {
     std::vector<std::string> out;
-    for (const RefusedNode& node : check().refused) out.push_back(std::to_string(node.node) + ":" + node.reason);
+    for (const RefusedNode& node : check().refused) {
+      out.push_back(std::to_string(node.node) + ":" + node.reason);
+    }
     return out;
   }
 
@@ -75,8 +79,8 @@ TEST_F(NodeMapOnHost, GoneMovedOrReplacedDoesNot) {
   map(2, "a", ino("b"));
   map(3, "none", 77);
   map(4, "a/below", 77);
-  EXPECT_THAT(refused(), ElementsAre(HasSubstr("2:another object: inode number "), "3:No such file or directory",
-                                     "4:Not a directory"));
+  EXPECT_THAT(refused(), ElementsAre(HasSubstr("2:another object: inode number "),
+                                     "3:No such file or directory", "4:Not a directory"));
   EXPECT_THAT(placed(), ElementsAre());
 }
 
@@ -147,7 +151,8 @@ TEST_F(NodeMapOnHost, TwoNodesCannotBeOneFile) {
   map(3, "a", ino("a"));
   map(4, "b", ino("b"));
   EXPECT_THAT(placed(), ElementsAre("4:b"));
-  EXPECT_THAT(refused(), ElementsAre("2:another node has the same path", "3:another node has the same path"));
+  EXPECT_THAT(refused(),
+              ElementsAre("2:another node has the same path", "3:another node has the same path"));
 }
 
 }  // namespace

@@ -66,9 +66,12 @@ class NodeMapOfAMount : public testing::Test {
     ASSERT_EQ(::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
     std::filesystem::create_directories(mount_);
     std::map<std::uint64_t, FuseServer::Node> nodes = {
-        {2, {1, "a", false, "of a"}},        {3, {1, "d", true, ""}},
-        {4, {3, "e", true, ""}},             {5, {4, "f b", false, std::string(5000, 'f')}},
-        {6, {1, "\xff name", false, "odd"}}, {7, {1, "sleep", false, test::read_text("/bin/sleep")}}};
+        {2, {1, "a", false, "of a"}},
+        {3, {1, "d", true, ""}},
+        {4, {3, "e", true, ""}},
+        {5, {4, "f b", false, std::string(5000, 'f')}},
+        {6, {1, "\xff name", false, "odd"}},
+        {7, {1, "sleep", false, test::read_text("/bin/sleep")}}};
     server_.emplace(mount_, std::move(nodes));
     ASSERT_TRUE(server_->mounted());
   }
@@ -159,7 +162,9 @@ TEST_F(NodeMapOfAMount, HasWhatOtherProcessesStandInMapAndExecute) {
   }
   ASSERT_TRUE(stands.ready() && maps.ready() && rooted.ready());
   const std::string exe = "/proc/" + std::to_string(executes) + "/exe";
-  for (int i = 0; i < 500 && std::filesystem::read_symlink(exe).filename() != "sleep"; ++i) ::usleep(10'000);
+  for (int i = 0; i < 500 && std::filesystem::read_symlink(exe).filename() != "sleep"; ++i) {
+    ::usleep(10'000);
+  }
   ::usleep(200'000);  // until it sleeps: what it maps then stays
   const NodeMap made = map();
   EXPECT_THAT(of(made, stands.pid()), testing::ElementsAre("cwd d/e"));
@@ -175,9 +180,13 @@ TEST_F(NodeMapOfAMount, HasPathsOfTheShareForOtherMountNamespaces) {
   std::filesystem::create_directories(dir_ / "elsewhere");
   const Other bound([&] {
     if (::unshare(CLONE_NEWNS) != 0) return false;
-    if (::mount((mount_ + "/d").c_str(), (dir_ / "elsewhere").c_str(), nullptr, MS_BIND, nullptr) != 0) return false;
+    if (::mount((mount_ + "/d").c_str(), (dir_ / "elsewhere").c_str(), nullptr, MS_BIND, nullptr) !=
+        0) {
+      return false;
+    }
     if (::umount2(mount_.c_str(), MNT_DETACH) != 0) return false;
-    return ::open((dir_ / "elsewhere/e/f b").c_str(), O_RDONLY) >= 0 && ::chdir((dir_ / "elsewhere").c_str()) == 0;
+    return ::open((dir_ / "elsewhere/e/f b").c_str(), O_RDONLY) >= 0 &&
+           ::chdir((dir_ / "elsewhere").c_str()) == 0;
   });
   ASSERT_TRUE(bound.ready());
   EXPECT_THAT(of(map(), bound.pid()), testing::ElementsAre("cwd d", "fd d/e/f b"));
@@ -220,8 +229,8 @@ TEST_F(NodeMapOfAMount, TellsWhatItCouldNotLookAt) {
   const auto made = collect_node_map(calls, mount_ + "//");
   ASSERT_TRUE(made) << made.error().text;
   EXPECT_TRUE(of(*made, ::getpid()).empty());
-  const std::string expected =
-      "/proc/" + std::to_string(::getpid()) + "/fd: Permission denied: what this process holds is not in the map";
+  const std::string expected = "/proc/" + std::to_string(::getpid()) +
+                               "/fd: Permission denied: what this process holds is not in the map";
   EXPECT_THAT(warnings_of(*made, ::getpid()), testing::ElementsAre(expected));
 }
 
@@ -237,7 +246,9 @@ TEST_F(NodeMapOfAMount, ProcessesThatEndMeanwhileAreNoWarning) {
     }
 
    private:
-    [[nodiscard]] bool mine(const char* path) const { return std::string_view(path).starts_with(base_); }
+    [[nodiscard]] bool mine(const char* path) const {
+      return std::string_view(path).starts_with(base_);
+    }
     std::string base_ = "/proc/" + std::to_string(::getpid()) + "/";
   };
   const UniqueFd file = open("a", O_RDONLY);
@@ -254,9 +265,11 @@ TEST_F(NodeMapOfAMount, OnlyAFuseMountHasOne) {
     EXPECT_TRUE(!map && map.error().code == ErrorCode::kUsage);
     return map ? "" : map.error().text;
   };
-  EXPECT_THAT(error("/proc"), HasSubstr("/proc is proc: only FUSE file systems have node ids; FUSE mounts here: "));
+  EXPECT_THAT(error("/proc"),
+              HasSubstr("/proc is proc: only FUSE file systems have node ids; FUSE mounts here: "));
   EXPECT_THAT(error("/proc"), HasSubstr(mount_ + " (fuse)"));
-  EXPECT_THAT(error(mount_ + "/d"), HasSubstr("/d is no mount point (give its whole path); FUSE mounts here: "));
+  EXPECT_THAT(error(mount_ + "/d"),
+              HasSubstr("/d is no mount point (give its whole path); FUSE mounts here: "));
 }
 
 }  // namespace

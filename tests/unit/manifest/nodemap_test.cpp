@@ -27,7 +27,8 @@ std::string error_of(const std::string& text) {
 }
 
 std::string error_of_entry(const std::string& entry) {
-  return error_of(kHead + std::string(R"({"node":"2","ino":"3","path":"a","kind":"fd"},)") + entry + "]}");
+  return error_of(kHead + std::string(R"({"node":"2","ino":"3","path":"a","kind":"fd"},)") + entry +
+                  "]}");
 }
 
 RC_GTEST_PROP(NodeMapFile, ComesBackAsItWasWritten, ()) {
@@ -68,15 +69,18 @@ TEST(NodeMapFile, NamesThePlaceOfWhatIsWrong) {
   EXPECT_THAT(error_of(std::string(kHead)), HasSubstr("byte "));
   EXPECT_EQ(error_of("[]"), "no JSON object");
   EXPECT_EQ(error_of("{}"), "\"schema\" is missing, or no text");
-  EXPECT_EQ(error_of(R"({"schema":"vfsmend.journal/1"})"),
-            "\"vfsmend.journal/1\" is not vfsmend.nodemap/1: take a map that vfsmend nodemap wrote");
+  EXPECT_EQ(
+      error_of(R"({"schema":"vfsmend.journal/1"})"),
+      "\"vfsmend.journal/1\" is not vfsmend.nodemap/1: take a map that vfsmend nodemap wrote");
   EXPECT_EQ(error_of_entry("7"), "entries[1]: no JSON object");
   EXPECT_EQ(error_of_entry(R"({"node":7})"), "entries[1]: \"node\" is missing, or no text");
   EXPECT_EQ(error_of_entry(R"({"node":"0"})"), "entries[1]: \"node\" is 0, the id of no node");
-  EXPECT_EQ(error_of_entry(R"({"node":"-1"})"), "entries[1]: \"node\" is \"-1\", no decimal number of 64 bits");
+  EXPECT_EQ(error_of_entry(R"({"node":"-1"})"),
+            "entries[1]: \"node\" is \"-1\", no decimal number of 64 bits");
   EXPECT_EQ(error_of_entry(R"({"node":"18446744073709551616"})"),
             "entries[1]: \"node\" is \"18446744073709551616\", no decimal number of 64 bits");
-  EXPECT_EQ(error_of_entry(R"({"node":"4","ino":"5","path_b64":"%"})"), "entries[1]: \"path_b64\" is no base64");
+  EXPECT_EQ(error_of_entry(R"({"node":"4","ino":"5","path_b64":"%"})"),
+            "entries[1]: \"path_b64\" is no base64");
   EXPECT_EQ(error_of_entry(R"({"node":"4","ino":"5","path":"a","kind":"tty"})"),
             "entries[1]: \"kind\" is \"tty\", none of fd, cwd, root, exe, map");
   EXPECT_EQ(error_of_entry(R"({"node":"4","ino":"5","path":"a","kind":"fd","fd":4294967296})"),
@@ -103,7 +107,9 @@ RC_GTEST_PROP(NodeMapFile, DamageIsAnErrorOrAnotherMap, (const std::string& nois
 
 TEST(NodeMapFile, OnlyARegularFileOfABoundedSizeIsRead) {
   const TempDir dir;
-  const auto error = [](const std::string& path) { return read_node_map(sys::kernel(), path).error().text; };
+  const auto error = [](const std::string& path) {
+    return read_node_map(sys::kernel(), path).error().text;
+  };
   EXPECT_THAT(error(dir / "none"), HasSubstr("none: cannot be opened: No such file"));
   EXPECT_THAT(error(dir.path()), HasSubstr("directory"));
   ASSERT_EQ(::mkfifo((dir / "fifo").c_str(), 0600), 0);
@@ -124,7 +130,8 @@ TEST(ProcTexts, DescriptorsMappingsAndPaths) {
       "7f0000002000-7f0000003000 r--p 00000000 00:2b 7                  /other\n"
       "7ffd00000000-7ffd00021000 rw-p 00000000 00:00 0                  [stack]\n"
       "no line of maps\n";
-  EXPECT_THAT(file_mappings(maps, {"0:42"}), testing::ElementsAre("400000-401000", "7f0000000000-7f0000001000"));
+  EXPECT_THAT(file_mappings(maps, {"0:42"}),
+              testing::ElementsAre("400000-401000", "7f0000000000-7f0000001000"));
   EXPECT_EQ(path_after("/share/a", "/share"), "a");
   EXPECT_EQ(path_after("/share", "/share"), "");
   EXPECT_EQ(path_after("/shared", "/share"), std::nullopt);
