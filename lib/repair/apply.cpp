@@ -114,9 +114,9 @@ class Repair {
   Result<void> change_all(const SplicedFile& spliced) {
     for (std::size_t i = 0; i < out_.plan.devices.size(); ++i) {
       const HostPlan& host = out_.plan.devices[i].host;
-      if (host.empty()) continue;
+      if (host.work.empty()) continue;
       // Which takes its own back.
-      const auto done = apply_host({calls_, changes_, host.share.get()}, host);
+      const auto done = apply_host({calls_, changes_, host.share.get()}, host.work);
       if (!done) return take_back_first(i, done.error());
     }
     if (spliced.edits.empty()) return {};
@@ -132,7 +132,7 @@ class Repair {
   tl::unexpected<Error> take_back_first(std::size_t devices, Error error) const {
     for (std::size_t i = devices; i-- > 0;) {
       const HostPlan& host = out_.plan.devices[i].host;
-      const std::string stuck = take_back_all({calls_, changes_, host.share.get()}, host.steps, host.hidden);
+      const std::string stuck = take_back_all({calls_, changes_, host.share.get()}, host.work);
       if (!stuck.empty()) error.text += fmt::format("; {}: {}", kNotTakenBack, stuck);
     }
     return tl::make_unexpected(std::move(error));
@@ -213,8 +213,8 @@ class Repair {
     for (const DevicePlan& plan : out_.plan.devices) {
       if (plan.steps.empty()) continue;
       journal.states.push_back({plan.device, state_digest(plan.before), state_digest(plan.after)});
-      if (plan.host.empty()) continue;
-      journal.host.push_back({plan.device, plan.host.share_path, plan.host.steps, plan.host.hidden});
+      if (plan.host.work.empty()) continue;
+      journal.host.push_back({plan.device, plan.host.share_path, plan.host.work});
     }
     return journal;
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "sys/draft_file.h"
 
 namespace vfsmend {
 namespace {
@@ -58,25 +59,6 @@ Result<void> copy_kept(const HostTools& tools, const HiddenStep& step, int to) {
   return {};
 }
 
-// A name that comes or goes moves the time of its directory, which the guest would see.
-class KeepsTimes {
- public:
-  explicit KeepsTimes(const HostTools& tools) : tools_(tools) {
-    struct statx stat{};
-    if (tools.calls.statx(tools.share, "", AT_EMPTY_PATH, kObjectMask, stat) == 0) mtime_ = facts_of(stat).mtime;
-  }
-  Result<void> put_back() const {
-    if (!mtime_) return {};
-    const int err = tools_.changes.set_times(tools_.share, std::nullopt, mtime_);
-    if (err < 0) return fail_errno(-err, "the times of the share");
-    return {};
-  }
-
- private:
-  const HostTools& tools_;
-  std::optional<std::int64_t> mtime_;
-};
-
 Result<void> sync_names(const HostTools& tools) {
   open_how how{};
   how.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
@@ -96,21 +78,67 @@ Result<void> fill_hidden(const HostTools& tools, const HiddenStep& step, int fd)
   VFSMEND_TRY(must(tools.changes.chown(fd, step.file.uid, step.file.gid)));
   VFSMEND_TRY(must(tools.changes.chmod(fd, step.file.mode)));
   VFSMEND_TRY(must(tools.changes.set_times(fd, std::nullopt, step.file.mtime)));
-  VFSMEND_TRY(must(tools.changes.fsync(fd)));
-  return sync_names(tools);
+  return must(tools.changes.fsync(fd));
+}
+
+// Where a file cannot be without a name (NFS): what cuts it short leaves one called NAME.xxxxxx.
+Result<void> make_hidden_by_a_draft(const HostTools& tools, const HiddenStep& step) {
+  sys::Draft draft(tools.changes, tools.share, step.file.hidden_name);
+  if (draft.fd() < 0) {
+    return fail_errno(-draft.fd(), fmt::format("{} cannot be made in the share", step.file.hidden_name));
+  }
+  Result<void> done = fill_hidden(tools, step, draft.fd());
+  if (done) done = draft.rename_to_new_file();
+  if (done) done = sync_names(tools);
+  if (!done) return tl::make_unexpected(draft.give_up(done.error()));
+  return {};
+}
+
+// Whether a file of that name and content is there. kSystem: another one is.
+Result<bool> has_hidden(const HostTools& tools, const HiddenStep& step) {
+  const std::string& name = step.file.hidden_name;
+  const sys::UniqueFd fd(open_content(tools.calls, tools.share, name.c_str()));
+  if (fd.get() == -ENOENT) return false;
+  if (!fd.valid()) return fail_errno(-fd.get(), name);
+  struct statx stat{};
+  if (const int err = tools.calls.statx(fd.get(), "", AT_EMPTY_PATH, kObjectMask, stat); err < 0) {
+    return fail_errno(-err, name);
+  }
+  if (S_ISREG(stat.stx_mode) && stat.stx_size == step.size) {
+    const auto hash = hash_content(tools.calls, fd.get(), stat.stx_size);
+    if (hash && *hash == step.hash) return true;
+  }
+  return fail(ErrorCode::kSystem, name + ": not the file that the repair made");
 }
 
 }  // namespace
 
-std::string take_back_all(const HostTools& tools, std::span<const HostStep> steps,
-                          std::span<const HiddenStep> hidden) {
+std::string take_back_all(const HostTools& tools, const HostWork& work) {
   std::string failed;
   const auto note = [&](const Result<void>& result) {
     if (!result) failed += (failed.empty() ? "" : "; ") + result.error().text;
   };
-  for (auto step = hidden.rbegin(); step != hidden.rend(); ++step) note(remove_hidden(tools, *step, true));
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step) note(take_back(tools, *step));
+  for (auto step = work.hidden.rbegin(); step != work.hidden.rend(); ++step) {
+    note(remove_hidden(tools, *step, true));
+  }
+  if (!work.hidden.empty()) note(set_share_time(tools, work.share_mtime));
+  for (auto step = work.steps.rbegin(); step != work.steps.rend(); ++step) note(take_back(tools, *step));
   return failed;
+}
+
+Result<std::int64_t> share_time(const HostTools& tools) {
+  struct statx stat{};
+  const int err = tools.calls.statx(tools.share, "", AT_EMPTY_PATH, kObjectMask, stat);
+  if (err < 0) return fail_errno(-err, "the share");
+  return facts_of(stat).mtime;
+}
+
+Result<void> set_share_time(const HostTools& tools, std::int64_t mtime) {
+  VFSMEND_TRY_ASSIGN(const std::int64_t now, share_time(tools));
+  if (now == mtime) return {};
+  const int err = tools.changes.set_times(tools.share, std::nullopt, mtime);
+  if (err < 0) return fail_errno(-err, "the times of the share");
+  return {};
 }
 
 Result<void> take_back(const HostTools& tools, const HostStep& step) {
@@ -131,58 +159,49 @@ std::string unexpected(const HostTools& tools, const HostStep& step) {
 }
 
 Result<void> make_hidden(const HostTools& tools, const HiddenStep& step) {
-  const KeepsTimes times(tools);
-  const char* name = step.file.hidden_name.c_str();
-  const sys::UniqueFd fd(
-      tools.changes.create(tools.share, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!fd.valid()) {
-    return fail_errno(-fd.get(), fmt::format("{} cannot be made in the share", step.file.hidden_name));
+  const std::string& name = step.file.hidden_name;
+  VFSMEND_TRY_ASSIGN(const bool is_there, has_hidden(tools, step));
+  if (is_there) return {};  // of a repair that was cut short behind it
+  const sys::UniqueFd fd(tools.changes.create(tools.share, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600));
+  if (fd.get() == -EOPNOTSUPP || fd.get() == -EISDIR) return make_hidden_by_a_draft(tools, step);
+  if (!fd.valid()) return fail_errno(-fd.get(), fmt::format("{} cannot be made in the share", name));
+  VFSMEND_TRY(fill_hidden(tools, step, fd.get()));
+  if (const int err = tools.changes.link(fd.get(), tools.share, name.c_str()); err < 0) {
+    return fail_errno(-err, fmt::format("{} cannot be made in the share", name));
   }
-  Result<void> filled = fill_hidden(tools, step, fd.get());
-  if (!filled) static_cast<void>(tools.changes.unlink(tools.share, name));
-  const Result<void> kept = times.put_back();
-  return filled ? kept : filled;
+  return sync_names(tools);
 }
 
 Result<void> remove_hidden(const HostTools& tools, const HiddenStep& step, bool compare_content) {
-  const KeepsTimes times(tools);
   const std::string& name = step.file.hidden_name;
-  const sys::UniqueFd fd(open_content(tools.calls, tools.share, name.c_str()));
-  if (fd.get() == -ENOENT) return {};
-  if (!fd.valid()) return fail_errno(-fd.get(), name);
-  struct statx stat{};
-  if (const int err = tools.calls.statx(fd.get(), "", AT_EMPTY_PATH, kObjectMask, stat); err < 0) {
-    return fail_errno(-err, name);
+  if (compare_content) {
+    VFSMEND_TRY_ASSIGN(const bool is_there, has_hidden(tools, step));
+    if (!is_there) return {};
   }
-  bool same = S_ISREG(stat.stx_mode);
-  if (same && compare_content) {
-    const auto hash = hash_content(tools.calls, fd.get(), stat.stx_size);
-    same = stat.stx_size == step.size && hash && *hash == step.hash;
-  }
-  if (!same) return fail(ErrorCode::kSystem, name + ": not the file that the repair made");
-  if (const int err = tools.changes.unlink(tools.share, name.c_str()); err < 0) {
-    return fail_errno(-err, name);
-  }
-  VFSMEND_TRY(sync_names(tools));
-  return times.put_back();
+  const int err = tools.changes.unlink(tools.share, name.c_str());
+  if (err == -ENOENT) return {};
+  if (err < 0) return fail_errno(-err, name);
+  return sync_names(tools);
 }
 
-Result<void> apply_host(const HostTools& tools, const HostPlan& plan) {
-  std::size_t steps = 0;
-  std::size_t made = 0;
+Result<void> apply_host(const HostTools& tools, const HostWork& work) {
+  HostWork begun;
+  begun.share_mtime = work.share_mtime;
   Result<void> done;
-  while (done && steps < plan.steps.size()) {
-    done = apply_one(tools, plan.steps[steps]);
-    steps += done ? 1 : 0;
+  for (const HostStep& step : work.steps) {
+    done = apply_one(tools, step);  // which takes its own back
+    if (!done) break;
+    begun.steps.push_back(step);
   }
-  while (done && made < plan.hidden.size()) {
-    done = make_hidden(tools, plan.hidden[made]);
-    made += done ? 1 : 0;
+  for (const HiddenStep& step : work.hidden) {
+    if (!done) break;
+    begun.hidden.push_back(step);  // its name may be there all the same
+    done = make_hidden(tools, step);
   }
+  if (done && !work.hidden.empty()) done = set_share_time(tools, work.share_mtime);
   if (done) return {};
   Error error = std::move(done).error();
-  const std::string stuck = take_back_all(tools, std::span(plan.steps).first(steps),
-                                          std::span(plan.hidden).first(made));
+  const std::string stuck = take_back_all(tools, begun);
   if (!stuck.empty()) error.text += fmt::format("; {}: {}", kNotTakenBack, stuck);
   return tl::make_unexpected(std::move(error));
 }

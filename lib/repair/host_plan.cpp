@@ -64,6 +64,7 @@ Result<void> HostPlanner::find_share() {
   if (!share.fd.valid()) return fail_errno(share.err, printable(in_.destination.shared_dir));
   plan_.share = std::move(share.fd);
   plan_.share_path = share.real_path;
+  plan_.work.share_mtime = facts_of(share.stat).mtime;
   return {};
 }
 
@@ -78,7 +79,7 @@ std::uint32_t HostPlanner::recorded_names(std::uint32_t position) {
 
 Result<HostStep*> HostPlanner::step_of(const Finding& finding) {
   if (const auto known = by_path_.find(finding.path); known != by_path_.end()) {
-    return &plan_.steps[known->second];
+    return &plan_.work.steps[known->second];
   }
   VFSMEND_TRY(find_share());
   VFSMEND_TRY_ASSIGN(const OpenObject object, open_object(in_.calls, plan_.share.get(), finding.path));
@@ -95,9 +96,9 @@ Result<HostStep*> HostPlanner::step_of(const Finding& finding) {
                             "of the share (capture --tree records all that lie in it)",
                             object.all.nlink, names));
   }
-  by_path_[finding.path] = plan_.steps.size();
-  plan_.steps.push_back({finding.path, object.identity, object.facts, object.facts});
-  return &plan_.steps.back();
+  by_path_[finding.path] = plan_.work.steps.size();
+  plan_.work.steps.push_back({finding.path, object.identity, object.facts, object.facts});
+  return &plan_.work.steps.back();
 }
 
 std::string HostPlanner::add(const Finding& finding) {
@@ -117,6 +118,28 @@ std::string HostPlanner::add(const Finding& finding) {
   return "";
 }
 
+void HostPlanner::describe(const Finding& finding, std::string& precondition, std::string& inverse) const {
+  if (finding.repair->mend == Mend::kKeptBytes) {
+    const HiddenStep& step = plan_.work.hidden.back();
+    precondition = fmt::format("{} holds the {} kept bytes, and the share has no {}", printable(step.file.file),
+                               step.size, step.file.hidden_name);
+    inverse = "remove it";
+    return;
+  }
+  const auto at = by_path_.find(finding.path);
+  if (at == by_path_.end()) return;
+  const HostStep& step = plan_.work.steps[at->second];
+  const HostFacts& is = step.before;
+  precondition = fmt::format("object {} with mode {:04o}, owner {}:{}, {} attributes, mtime {}", step.identity.ino,
+                             is.mode, is.uid, is.gid, is.xattrs.size(), is.mtime);
+  switch (finding.repair->mend) {
+    case Mend::kHostMode: inverse = fmt::format("chmod {:04o}", is.mode); break;
+    case Mend::kHostOwner: inverse = fmt::format("chown {}:{}", is.uid, is.gid); break;
+    case Mend::kHostXattrs: inverse = "the attributes of now"; break;
+    default: inverse = fmt::format("set the mtime to {} ns", is.mtime); break;
+  }
+}
+
 std::string HostPlanner::add_hidden(const Finding& finding) {
   const auto file = finding.inode ? hidden_file(*in_.recorded, in_.options->manifest_path, *finding.inode)
                                   : std::nullopt;
@@ -128,7 +151,7 @@ std::string HostPlanner::add_hidden(const Finding& finding) {
   if (!hash) return fmt::format("{}: {}", printable(step.file.file), hash.error().text);
   step.hash = *hash;
   if (const auto found = find_share(); !found) return found.error().text;
-  plan_.hidden.push_back(std::move(step));
+  plan_.work.hidden.push_back(std::move(step));
   return "";
 }
 

@@ -32,13 +32,20 @@ struct HiddenStep {
   ContentHash hash{};
 };
 
+// All that is done in one share.
+struct HostWork {
+  std::vector<HostStep> steps;
+  std::vector<HiddenStep> hidden;
+  // ns since 1970, of the share itself: names that come and go move it, and the guest would see that.
+  std::int64_t share_mtime = 0;
+
+  [[nodiscard]] bool empty() const { return steps.empty() && hidden.empty(); }
+};
+
 struct HostPlan {
   sys::UniqueFd share;  // O_PATH: good in every mount namespace; invalid where there is none
   std::string share_path;
-  std::vector<HostStep> steps;
-  std::vector<HiddenStep> hidden;
-
-  [[nodiscard]] bool empty() const { return steps.empty() && hidden.empty(); }
+  HostWork work;
 };
 
 // What a capture kept, open for reading: a regular file that root alone can write. kSystem.
@@ -52,6 +59,8 @@ class HostPlanner {
 
   // Takes what would mend a finding; "", or why it is not done: for a person.
   [[nodiscard]] std::string add(const Finding& finding);
+  // Of a finding that was taken: what has to be so when its step is made, and what an undo does.
+  void describe(const Finding& finding, std::string& precondition, std::string& inverse) const;
   // Opens the share, once. kSystem.
   [[nodiscard]] Result<void> find_share();
   [[nodiscard]] HostPlan take() { return std::move(plan_); }

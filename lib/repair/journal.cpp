@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "repair/journal_host.h"
+#include "sys/atomic_file.h"
 #include "sys/read_file.h"
 
 namespace vfsmend {
@@ -132,21 +133,49 @@ std::string journal_text(const Journal& journal, const RepairPlan& plan, std::st
   return std::string(buffer.GetString(), buffer.GetSize()) + "\n";
 }
 
+namespace {
+
+Result<std::string> read_text(sys::Calls& calls, const std::string& path) {
+  VFSMEND_TRY_ASSIGN(const sys::Located located, sys::locate(calls, AT_FDCWD, path));
+  VFSMEND_TRY_ASSIGN(const sys::RegularFile file, sys::open_regular(calls, located));
+  if (file.stamp.size > kLargest) return fail(ErrorCode::kLimit, "too large for a journal");
+  ByteVector bytes(file.stamp.size);
+  VFSMEND_TRY(sys::read_exactly(calls, file.fd.get(), bytes, 0));
+  return std::string(as_text(bytes));
+}
+
+}  // namespace
+
 Result<Journal> read_journal(sys::Calls& calls, const std::string& path) {
   const auto in_context = [&](Error error) {
     return tl::make_unexpected(std::move(error).context(printable(path)));
   };
-  Result<sys::Located> located = sys::locate(calls, AT_FDCWD, path);
-  if (!located) return in_context(std::move(located).error());
-  Result<sys::RegularFile> file = sys::open_regular(calls, *located);
-  if (!file) return in_context(std::move(file).error());
-  if (file->stamp.size > kLargest) return in_context({ErrorCode::kLimit, 0, "too large for a journal"});
-  ByteVector bytes(file->stamp.size);
-  const Result<void> read = sys::read_exactly(calls, file->fd.get(), bytes, 0);
-  if (!read) return in_context(read.error());
-  Result<Journal> journal = parse(as_text(bytes));
+  Result<std::string> text = read_text(calls, path);
+  if (!text) return in_context(std::move(text).error());
+  Result<Journal> journal = parse(*text);
   if (!journal) return in_context(std::move(journal).error());
   return journal;
+}
+
+Result<void> reopen_journal(sys::Calls& calls, sys::Changes& changes, const std::string& path,
+                            const Journal& journal) {
+  VFSMEND_TRY_ASSIGN(const std::string text, read_text(calls, path));
+  rapidjson::Document json;
+  json.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
+  if (json.HasParseError() || !json.IsObject() || !json.HasMember("done") || !json.HasMember("host")) {
+    return fail(ErrorCode::kFormat, printable(path) + ": it changed");
+  }
+  json["done"].SetBool(false);
+  auto host = json["host"].Begin();
+  for (const JournalHost& each : journal.host) {
+    if (host == json["host"].End()) break;
+    (*host++)["share_mtime"].SetInt64(each.work.share_mtime);
+  }
+  rapidjson::StringBuffer buffer;
+  Writer writer(buffer);
+  json.Accept(writer);
+  return sys::replace_file(changes, path, std::string(buffer.GetString(), buffer.GetSize()) + "\n",
+                           sys::FileMode::kPrivate);
 }
 
 }  // namespace vfsmend

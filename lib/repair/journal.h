@@ -2,14 +2,14 @@
 // What a repair is about to do, on disk before it does it, and enough to take it back.
 //
 //   {"schema":"vfsmend.journal/1","tool":..,"time":..,"snapshot":..,"file":..,"kept":..,
-//    "size_before":n,"size_after":n,
+//    "size_before":n,
 //    "done":false,
 //    "states":[{"device":..,"before":xxh3,"after":xxh3}],
 //    "host":[{"device":..,"share":..,"objects":[..],"hidden":[..]}],     (journal_host.h)
 //    "steps":[{"device":..,"code":..,"inode":..,"handle":..,"path":..,"action":..,"casualties":[..]}]}
 //
 // One JSON document. It is written whole (sys/atomic_file) before the first change, and once more, with
-// "done", behind the last: until then objects of the host may be half-way.
+// "done", behind the last: until then objects of the host may be half-way. An undoing takes the "done" away first.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,7 @@
 #include "base/result.h"
 #include "repair/plan.h"
 #include "sys/calls.h"
+#include "sys/changes.h"
 
 namespace vfsmend {
 
@@ -32,8 +33,7 @@ struct JournalState {
 struct JournalHost {
   std::string device;
   std::string share;  // absolute
-  std::vector<HostStep> steps;
-  std::vector<HiddenStep> hidden;
+  HostWork work;
 };
 
 struct Journal {
@@ -52,5 +52,10 @@ struct Journal {
 
 // kFormat names the place; kSystem. At most 64 MiB.
 [[nodiscard]] Result<Journal> read_journal(sys::Calls& calls, const std::string& path);
+
+// Says in a journal that objects may be half-way from now on, as before an undoing, and notes the times
+// that shares have now. kSystem.
+[[nodiscard]] Result<void> reopen_journal(sys::Calls& calls, sys::Changes& changes,
+                                          const std::string& path, const Journal& journal);
 
 }  // namespace vfsmend

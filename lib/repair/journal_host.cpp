@@ -203,13 +203,14 @@ void put_host(Writer& json, const JournalHost& host) {
   json.StartObject();
   put_path(json, "device", host.device);
   put_path(json, "share", host.share);
+  put_time(json, "share_mtime", host.work.share_mtime);
   json.Key("objects");
   json.StartArray();
-  for (const HostStep& step : host.steps) put_object(json, step);
+  for (const HostStep& step : host.work.steps) put_object(json, step);
   json.EndArray();
   json.Key("hidden");
   json.StartArray();
-  for (const HiddenStep& step : host.hidden) put_hidden(json, step);
+  for (const HiddenStep& step : host.work.hidden) put_hidden(json, step);
   json.EndArray();
   json.EndObject();
 }
@@ -219,17 +220,18 @@ Result<JournalHost> get_host(const rapidjson::Value& object) {
   JournalHost out;
   VFSMEND_TRY_ASSIGN(out.device, get_text(object, "device"));
   VFSMEND_TRY_ASSIGN(out.share, get_text(object, "share"));
+  VFSMEND_TRY_ASSIGN(out.work.share_mtime, get_time(object, "share_mtime"));
   VFSMEND_TRY_ASSIGN(const rapidjson::Value* objects, get_list(object, "objects"));
   for (const auto& entry : objects->GetArray()) {
     if (!entry.IsObject()) return wrong("objects", "list of objects");
     VFSMEND_TRY_ASSIGN(HostStep step, get_object(entry));
-    out.steps.push_back(std::move(step));
+    out.work.steps.push_back(std::move(step));
   }
   VFSMEND_TRY_ASSIGN(const rapidjson::Value* hidden, get_list(object, "hidden"));
   for (const auto& entry : hidden->GetArray()) {
     if (!entry.IsObject()) return wrong("hidden", "list of objects");
     VFSMEND_TRY_ASSIGN(HiddenStep step, get_hidden(entry));
-    out.hidden.push_back(std::move(step));
+    out.work.hidden.push_back(std::move(step));
   }
   return out;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of a journal that is about the host:
 //
+//   share_mtime  ns, of the share itself
 //   objects  {"path":..,"type":"0100000","ino":n,"btime":ns,"before":facts,"after":facts}
 //   facts    {"mode":"0644","uid":n,"gid":n,"mtime":ns,"xattrs":[[name, base64],..]}
 //   hidden   {"node":n,"name":..,"kept":..,"size":n,"xxh3":[n,n],"mode":"0644","uid":n,"gid":n,"mtime":ns}

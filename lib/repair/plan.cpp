@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "base/text.h"
+#include "manifest/capture.h"
 #include "repair/host_plan.h"
 #include "repair/places.h"
 #include "repair/state_edit.h"
@@ -40,8 +41,8 @@ bool apply(const Finding& finding, StateEdit& edit) {
 
 PlannedStep step_of(const Finding& finding) {
   const Remedy& remedy = *finding.repair;
-  return {finding.code, remedy.mend, finding.inode,  finding.handle,
-          finding.path, remedy.action, remedy.safe, remedy.casualties};
+  return {finding.code, remedy.mend, finding.inode,  finding.handle,   finding.path,
+          remedy.action, remedy.safe, remedy.casualties, finding.message, "", ""};
 }
 
 // "inode 7 (d/f): drop the inode from the state"
@@ -72,9 +73,16 @@ class DevicePlanner {
         break;
       }
     }
+    if (worst(plan_.verdict, Verdict::kRepair) != Verdict::kRepair) give_up();
     // Also for who else has it open. Where it cannot be opened, nobody has.
     if (!plan_.steps.empty()) static_cast<void>(host_.find_share());
     plan_.host = host_.take();
+    const std::string state = "the state's XXH3-128 is " + state_digest(plan_.before);
+    for (PlannedStep& step : plan_.steps) {
+      if (is_on_host(step.mend)) continue;
+      step.precondition = state;
+      step.inverse = "the original file, which is kept";
+    }
     return std::move(plan_);
   }
 
@@ -99,11 +107,13 @@ class DevicePlanner {
     }
     if (root_lost) {
       plan_.steps.push_back({Code::kS001, Mend::kWriteRoot, kRootId, {}, "",
-                             "write the root record: the root is always the share", true, {}});
+                             "write the root record: the root is always the share", true, {},
+                             "the source lost the root", "", ""});
     }
     for (const PlacedNode& node : places.nodes) {
       plan_.steps.push_back({root_lost ? Code::kS001 : Code::kS004, Mend::kRewritePath, node.node, {}, node.path,
-                             "give the inode its path back, by the node map", true, {}});
+                             "give the inode its path back, by the node map", true, {},
+                             fmt::format("the source lost inode {}", node.node), "", ""});
     }
   }
 
@@ -158,6 +168,15 @@ class DevicePlanner {
     return edit.drop_inodes(ids);
   }
 
+  // A step uncovered what no step mends: the state stays what it is.
+  void give_up() {
+    if (plan_.steps.empty()) return;
+    plan_.steps.clear();
+    plan_.after = plan_.before;
+    plan_.left.push_back(fmt::format("with all that can be mended the verdict would be {}: nothing is changed",
+                                     name_of(plan_.verdict)));
+  }
+
   // When the state is as good as it gets: what the host needs, and what is left.
   void mend_host(const DeviceReport& report) {
     if (plan_.verdict != Verdict::kRepair) return;
@@ -167,6 +186,7 @@ class DevicePlanner {
       const std::string why_not = can ? host_.add(finding) : "";
       if (can && why_not.empty()) {
         plan_.steps.push_back(step_of(finding));
+        host_.describe(finding, plan_.steps.back().precondition, plan_.steps.back().inverse);
         if (finding.repair->mend == Mend::kKeptBytes) lead_to_hidden(finding);
       } else {
         plan_.left.push_back(why_not.empty() ? told(finding) : fmt::format("{} ({})", told(finding), why_not));

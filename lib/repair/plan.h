@@ -35,6 +35,9 @@ struct PlannedStep {
   std::string action;  // for a person
   bool safe = false;
   std::vector<std::string> casualties;
+  std::string reason;        // what is wrong: the finding's message
+  std::string precondition;  // what has to be so when it is made: else nothing is done
+  std::string inverse;       // what an undo does
 };
 
 struct DevicePlan {

@@ -114,9 +114,9 @@ class Shares {
 
 class Undo {
  public:
-  Undo(sys::Calls& calls, sys::Changes& changes, const UndoRequest& request, const Journal& journal)
-      : calls_(calls), changes_(changes), request_(request), journal_(journal),
-        file_(printable(journal.file)) {}
+  Undo(sys::Calls& calls, sys::Changes& changes, const UndoRequest& request, Journal journal)
+      : calls_(calls), changes_(changes), request_(request), journal_(std::move(journal)),
+        file_(printable(journal_.file)) {}
 
   Result<std::string> run() {
     const Result<Present> present = look(calls_, journal_);
@@ -132,6 +132,7 @@ class Undo {
     if (!request_.force && journal_.done) VFSMEND_TRY(check_host(shares));
     if (request_.dry_run) return told(is_before, "would be put back from " + printable(journal_.kept),
                                       "is as it was before the repair: nothing to undo", "would get back what it had");
+    if (!journal_.host.empty()) VFSMEND_TRY(reopen(shares));
     VFSMEND_TRY(undo_host(shares));
     VFSMEND_TRY(undo_state(is_before));
     return told(is_before, "is the original again", "is as it was before the repair",
@@ -142,7 +143,7 @@ class Undo {
   // Of a repair that did not come to its end any object may be half-way.
   Result<void> check_host(const Shares& shares) const {
     for (std::size_t i = 0; i < journal_.host.size(); ++i) {
-      for (const HostStep& step : journal_.host[i].steps) {
+      for (const HostStep& step : journal_.host[i].work.steps) {
         const std::string found = unexpected(shares.tools(calls_, changes_, i), step);
         if (found.empty()) continue;
         return fail(ErrorCode::kSystem, fmt::format("{}, which is not as the repair left it: -f puts back "
@@ -152,10 +153,19 @@ class Undo {
     return {};
   }
 
+  // From now on any object may be half-way. A share that got or lost other names since keeps its time.
+  Result<void> reopen(const Shares& shares) {
+    if (!journal_.done) return {};
+    for (std::size_t i = 0; i < journal_.host.size(); ++i) {
+      VFSMEND_TRY_ASSIGN(journal_.host[i].work.share_mtime, share_time(shares.tools(calls_, changes_, i)));
+    }
+    return reopen_journal(calls_, changes_, request_.journal, journal_);
+  }
+
   Result<void> undo_host(const Shares& shares) {
     for (std::size_t i = journal_.host.size(); i-- > 0;) {
       const JournalHost& host = journal_.host[i];
-      const std::string stuck = take_back_all(shares.tools(calls_, changes_, i), host.steps, host.hidden);
+      const std::string stuck = take_back_all(shares.tools(calls_, changes_, i), host.work);
       if (stuck.empty()) continue;
       if (!request_.force) return fail(ErrorCode::kSystem, stuck);
       notes_ += fmt::format("\nleft as it is: {}", stuck);
@@ -177,9 +187,9 @@ class Undo {
                                  const char* host) const {
     std::string out = fmt::format("{} {}", file_, is_before ? same : changed);
     for (const JournalHost& each : journal_.host) {
-      out += fmt::format("\n{}: {} {}, {} hidden files", printable(each.share), each.steps.size(),
-                         each.steps.size() == 1 ? std::string("object ") + host : std::string("objects: each ") + host,
-                         each.hidden.size());
+      out += fmt::format("\n{}: {} {}, {} hidden files", printable(each.share), each.work.steps.size(),
+                         each.work.steps.size() == 1 ? std::string("object ") + host : std::string("objects: each ") + host,
+                         each.work.hidden.size());
     }
     return out + notes_ + "\n";
   }
@@ -187,7 +197,7 @@ class Undo {
   sys::Calls& calls_;
   sys::Changes& changes_;
   const UndoRequest& request_;
-  const Journal& journal_;
+  Journal journal_;
   std::string file_;
   std::string notes_;
 };
@@ -196,10 +206,10 @@ class Undo {
 
 Result<std::string> undo_repair(sys::Calls& calls, sys::Changes& changes,
                                 const UndoRequest& request, const Progress& progress) {
-  VFSMEND_TRY_ASSIGN(const Journal journal, journal_at(calls, request.journal, progress));
+  VFSMEND_TRY_ASSIGN(Journal journal, journal_at(calls, request.journal, progress));
   VFSMEND_TRY_ASSIGN(const sys::UniqueFd lock, sys::lock_folder(calls, folder_of(journal.file)));
   progress(fmt::format("the snapshot {}", journal.snapshot));
-  return Undo(calls, changes, request, journal).run();
+  return Undo(calls, changes, request, std::move(journal)).run();
 }
 
 Result<std::string> finish_repair(sys::Calls& calls, sys::Changes& changes,
@@ -209,12 +219,15 @@ Result<std::string> finish_repair(sys::Calls& calls, sys::Changes& changes,
   VFSMEND_TRY_ASSIGN(const Shares shares, Shares::open(calls, journal, request.mount_namespace_of));
   std::string out;
   for (std::size_t i = 0; i < journal.host.size(); ++i) {
-    for (const HiddenStep& step : journal.host[i].hidden) {
+    const HostTools tools = shares.tools(calls, changes, i);
+    VFSMEND_TRY_ASSIGN(const std::int64_t mtime, share_time(tools));
+    for (const HiddenStep& step : journal.host[i].work.hidden) {
       // The guest may have written to it since: its content says nothing.
-      VFSMEND_TRY(remove_hidden(shares.tools(calls, changes, i), step, false));
+      VFSMEND_TRY(remove_hidden(tools, step, false));
       out += fmt::format("{}/{}: removed; what the guest has open stays open\n",
                          printable(journal.host[i].share), step.file.hidden_name);
     }
+    if (!journal.host[i].work.hidden.empty()) VFSMEND_TRY(set_share_time(tools, mtime));
   }
   return out.empty() ? "the repair made no hidden files: nothing to finish\n" : out;
 }

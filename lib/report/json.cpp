@@ -174,6 +174,9 @@ void write_repair(JsonWriter& json, const RepairSummary& repair) {
     json.member("action", step.action);
     json.member("safe", step.safe);
     write_texts(json, "casualties", step.casualties);
+    json.member("reason", step.reason);
+    json.member("precondition", step.precondition);
+    json.member("inverse", step.inverse);
     json.end_object();
   }
   json.end_array();

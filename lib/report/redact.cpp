@@ -166,7 +166,7 @@ void each_text(Report& report, F use) {
     for (std::string& text : report.repair->left) use(text);
     use(report.repair->use);
     for (RepairStep& step : report.repair->steps) {
-      use(step.action);
+      for (std::string* text : {&step.action, &step.reason, &step.precondition, &step.inverse}) use(*text);
       for (std::string& lost : step.casualties) use(lost);
     }
   }

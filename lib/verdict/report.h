@@ -75,6 +75,9 @@ struct RepairStep {
   std::string action;
   bool safe = false;
   std::vector<std::string> casualties;
+  std::string reason;        // what is wrong
+  std::string precondition;  // what has to be so when it is made
+  std::string inverse;       // what an undo does
 };
 
 // What vfsmend repair would do, or did.

@@ -20,7 +20,7 @@ RepairSummary summary_of(const RepairPlan& plan) {
   for (const DevicePlan& device : plan.devices) {
     for (const PlannedStep& step : device.steps) {
       out.steps.push_back({device.device, step.code, step.inode, step.handle, step.path, step.action,
-                           step.safe, step.casualties});
+                           step.safe, step.casualties, step.reason, step.precondition, step.inverse});
     }
     out.left.insert(out.left.end(), device.left.begin(), device.left.end());
   }

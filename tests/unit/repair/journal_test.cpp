@@ -30,7 +30,7 @@ Journal sample() {
           1234,
           true,
           {{"virtio_rw", "aa", "bb"}, {"virtio_ro", "cc", "dd"}},
-          {{"virtio_rw", "/share/\xff", {step}, {hidden}}}};
+          {{"virtio_rw", "/share/\xff", {{step}, {hidden}, -12345}}}};
 }
 
 std::string text_of(const Journal& journal) { return journal_text(journal, {}, "2026-01-31T12:00:00Z"); }
@@ -59,17 +59,17 @@ TEST(Journal, WhatIsOfTheHostComesBack) {
   const JournalHost& host = read->host[0];
   EXPECT_EQ(host.device, wanted.device);
   EXPECT_EQ(host.share, wanted.share);
-  ASSERT_EQ(host.steps.size(), 1U);
-  EXPECT_EQ(host.steps[0].path, wanted.steps[0].path);
-  EXPECT_EQ(host.steps[0].identity, wanted.steps[0].identity);
-  EXPECT_EQ(host.steps[0].before, wanted.steps[0].before);
-  EXPECT_EQ(host.steps[0].after, wanted.steps[0].after);
-  ASSERT_EQ(host.hidden.size(), 1U);
-  EXPECT_EQ(host.hidden[0].file.hidden_name, wanted.hidden[0].file.hidden_name);
-  EXPECT_EQ(host.hidden[0].file.mode, wanted.hidden[0].file.mode);
-  EXPECT_EQ(host.hidden[0].file.mtime, wanted.hidden[0].file.mtime);
-  EXPECT_EQ(host.hidden[0].hash, wanted.hidden[0].hash);
-  EXPECT_EQ(host.hidden[0].size, wanted.hidden[0].size);
+  ASSERT_EQ(host.work.steps.size(), 1U);
+  EXPECT_EQ(host.work.steps[0].path, wanted.work.steps[0].path);
+  EXPECT_EQ(host.work.steps[0].identity, wanted.work.steps[0].identity);
+  EXPECT_EQ(host.work.steps[0].before, wanted.work.steps[0].before);
+  EXPECT_EQ(host.work.steps[0].after, wanted.work.steps[0].after);
+  ASSERT_EQ(host.work.hidden.size(), 1U);
+  EXPECT_EQ(host.work.hidden[0].file.hidden_name, wanted.work.hidden[0].file.hidden_name);
+  EXPECT_EQ(host.work.hidden[0].file.mode, wanted.work.hidden[0].file.mode);
+  EXPECT_EQ(host.work.hidden[0].file.mtime, wanted.work.hidden[0].file.mtime);
+  EXPECT_EQ(host.work.hidden[0].hash, wanted.work.hidden[0].hash);
+  EXPECT_EQ(host.work.hidden[0].size, wanted.work.hidden[0].size);
 }
 
 // A journal lies beside a snapshot, where root writes: but undo acts on what it says.

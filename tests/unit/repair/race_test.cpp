@@ -110,8 +110,8 @@ class HostileTree : public testing::Test {
     const HostPlan plan = planner.take();
     if (taken == 0) return false;
     const HostTools tools{sys::kernel(), changes, plan.share.get()};
-    const bool applied = apply_host(tools, plan).has_value();
-    return take_back_all(tools, plan.steps, plan.hidden).empty() && applied;
+    const bool applied = apply_host(tools, plan.work).has_value();
+    return take_back_all(tools, plan.work).empty() && applied;
   }
 
   TempDir dir_;
