@@ -25,7 +25,7 @@ constexpr std::array kGuestFlags = {O_RDONLY, O_WRONLY, O_RDWR, O_RDWR | O_APPEN
 
 class Generator {
  public:
-  explicit Generator(std::uint64_t seed) : dice_(seed) {}
+  explicit Generator(std::uint64_t seed) : seed_(seed), dice_(seed) {}
 
   Plan make(unsigned rounds) {
     plan_.filesystem = dice_.roll(64);
@@ -33,7 +33,7 @@ class Generator {
     make_tree();
     work_as_guest();
     add(Kind::kSave);
-    for (unsigned round = 0; round < rounds; ++round) make_round();
+    for (unsigned round = 0; round < rounds; ++round) make_round(round);
     return std::move(plan_);
   }
 
@@ -178,7 +178,7 @@ class Generator {
     }
   }
 
-  void make_round() {
+  void make_round(unsigned round) {
     const std::uint64_t changes = dice_.percent(45) ? 1 + dice_.roll(3) : 0;
     for (std::uint64_t i = 0; i < changes; ++i) change_host();
     const std::uint64_t damages = dice_.percent(65) ? 1 + dice_.roll(3) : 0;
@@ -186,9 +186,11 @@ class Generator {
       add(Kind::kDamage, std::string(dice_.one_of(all_damages())), "", dice_.roll(1U << 20),
           dice_.roll(1U << 20));
     }
-    add(Kind::kLoad);
+    // Dice of its own: what a seed meant before there were repairs, it still means.
+    add(Kind::kLoad, "", "", Dice(seed_ ^ ((round + 1ULL) << 40)).roll(1U << 20));
   }
 
+  std::uint64_t seed_;
   Dice dice_;
   Plan plan_;
   std::vector<std::string> dirs_{""};

@@ -216,14 +216,6 @@ Predicted predicted(Bytes bytes, const Destination& destination) {
   return out;
 }
 
-DevicePlan repaired(const ByteVector& state, const Destination& destination) {
-  SnapshotDevice device;
-  device.id = "raw";
-  device.state = state;
-  return plan_device({sys::kernel(), device, ContainerKind::kRaw, destination}, Consent::kAll,
-                     [](std::string_view) {});
-}
-
 std::vector<std::string> differences(const Predicted& model, const Seen& seen) {
   std::vector<std::string> out;
   Comparison compare(out, model.root);

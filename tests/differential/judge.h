@@ -9,7 +9,6 @@
 
 #include "base/bytes.h"
 #include "daemon/daemon_log.h"
-#include "repair/plan.h"
 #include "verdict/report.h"
 
 namespace vfsmend::differential {
@@ -51,9 +50,6 @@ struct Seen {
 };
 
 [[nodiscard]] Predicted predicted(Bytes state, const Destination& destination);
-
-// What `vfsmend repair -y` would make of it.
-[[nodiscard]] DevicePlan repaired(const ByteVector& state, const Destination& destination);
 
 // What a state that was saved after a load says of what is left.
 [[nodiscard]] Remains remains_of(Bytes saved);

@@ -44,6 +44,7 @@ struct Options {
   unsigned jobs = 2;
   std::string progress;
   std::vector<std::vector<std::string>> bases;  // of each job
+  std::vector<std::string> states;
 };
 
 struct Sums {
@@ -157,6 +158,7 @@ class Dealer {
     if (pid == 0) {
       Options mine = options_;
       mine.bench.bases = options_.bases[slot];
+      mine.bench.states = options_.states[slot];
       const auto sums = play_chunk(mine, chunk.first, chunk.seeds);
       if (!sums) std::cerr << "the test itself failed: " << sums.error().text << std::endl;
       const std::string line = sums ? to_line(*sums) : "";
@@ -255,7 +257,9 @@ int run(Options& options, const po::variables_map& given, const std::string& dir
   if (!shop) return skip(shop.error().text);
   if (!shop->missing.empty()) std::cout << "without: " << shop->missing << "\n";
   options.bases = shop->bases;
+  options.states = shop->states;
   options.bench.bases = shop->bases.front();
+  options.bench.states = shop->states.front();
   if (given.count("replay") != 0) {
     std::ifstream file(given["replay"].as<std::string>());
     const auto plan = from_text(std::string(std::istreambuf_iterator<char>(file), {}));

@@ -28,7 +28,7 @@ enum class Kind : std::uint8_t {
   kSave,    // the state is saved; what stands behind it is on the host
   // a round: changes on the host, damage to a copy of the state, then the load
   kDamage,  // a: one of damage.h's; n, m: places in it
-  kLoad,
+  kLoad,    // n: the dice of the file that is repaired
 };
 
 struct Step {

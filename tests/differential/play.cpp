@@ -14,6 +14,7 @@
 #include "guest.h"
 #include "host.h"
 #include "judge.h"
+#include "repairs.h"
 #include "verdict/destination_of.h"
 #include "vfsmend/switches.h"
 
@@ -38,6 +39,7 @@ class Loader {
   Loader(const Bench& bench, const Plan& plan, const Host& host, OnError on_error)
       : bench_(bench), plan_(plan), host_(host), on_error_(on_error) {}
 
+  [[nodiscard]] OnError on_error() const { return on_error_; }
   void restart() { daemon_.reset(); }
 
   Result<Seen> load(Bytes state, bool may_hang) {
@@ -105,7 +107,7 @@ class Loader {
 class Player {
  public:
   Player(const Bench& bench, const Plan& plan, const std::string& name)
-      : bench_(bench), plan_(plan), host_(bench.bases, plan.filesystem, name),
+      : bench_(bench), plan_(plan), name_(name), host_(bench.bases, plan.filesystem, name),
         abort_(bench, plan, host_, OnError::kAbort),
         guest_error_(bench, plan, host_, OnError::kGuestError) {}
 
@@ -155,7 +157,8 @@ class Player {
     return {};
   }
 
-  [[nodiscard]] Result<Destination> destination(OnError on_error) const {
+  // What a person would say to vfsmend of the daemons that load.
+  [[nodiscard]] Result<CheckRequest> check_request(OnError on_error) const {
     Switches switches;
     VFSMEND_TRY_ASSIGN(switches.destination.version, parse_version(bench_.version));
     for (const std::string& word : plan_.load_words) {
@@ -167,7 +170,14 @@ class Player {
     request.switches = switches.destination;
     request.given = switches.given;
     request.on_error = on_error;
-    return destination_of(request, ContainerKind::kRaw, SnapshotDevice{}, Dialect::kV2, host_.share());
+    request.profile = Profile::kVirtiofsd;
+    request.shares.push_back({"", host_.share()});
+    return request;
+  }
+
+  [[nodiscard]] Result<Destination> destination(OnError on_error) const {
+    VFSMEND_TRY_ASSIGN(const CheckRequest request, check_request(on_error));
+    return destination_of(request, ContainerKind::kRaw, SnapshotDevice{}, std::nullopt, host_.share());
   }
 
   Result<void> judge_round(std::size_t at, const ByteVector& state) {
@@ -175,61 +185,59 @@ class Player {
       abort_.restart();
       guest_error_.restart();
     }
+    if (state != state_) ++score_.outcomes["damaged states"];
     // The model first: a load may truncate and create what the flags of a damaged state say.
     VFSMEND_TRY_ASSIGN(const Destination abort, destination(OnError::kAbort));
     VFSMEND_TRY_ASSIGN(const Destination guest_error, destination(OnError::kGuestError));
     const Predicted models[] = {predicted(state, abort), predicted(state, guest_error)};
-    for (Loader* loader : {&abort_, &guest_error_}) {
-      const OnError on_error = loader == &abort_ ? OnError::kAbort : OnError::kGuestError;
-      const Predicted& model = models[loader == &abort_ ? 0 : 1];
+    const std::array<Loader*, 2> loaders = {&abort_, &guest_error_};
+    for (std::size_t i = 0; i < loaders.size(); ++i) {
+      Loader* const loader = loaders[i];
+      const Predicted& model = models[i];
       VFSMEND_TRY_ASSIGN(const Seen seen,
                          loader->load(state, model.restore.outcome == Outcome::kHangs));
-      note(at, on_error, model, seen);
+      note(at, loader->on_error(), model, seen);
     }
-    VFSMEND_TRY(judge_repair(at, state, abort, abort_));
-    return judge_repair(at, state, guest_error, guest_error_);
-  }
-
-  // What a repair makes of the state loads whenever it says so. Planned after the loads, which may
-  // have changed the tree.
-  Result<void> judge_repair(std::size_t at, const ByteVector& state, const Destination& destination,
-                            Loader& loader) {
-    const DevicePlan plan = repaired(state, destination);
-    const auto wrong = [&](std::string_view what) {
-      if (score_.disagreements.empty()) score_.first_bad_step = at;
-      score_.disagreements.push_back(
-          fmt::format("step {}, {}: repair: {}", at, name_of(destination.on_error), what));
-    };
-    if (plan.steps.empty() != (plan.after == state)) wrong("steps and changes do not go together");
-    if (plan.steps.empty()) return {};
-    ++score_.outcomes["planned"];
-    if (!repaired(plan.after, destination).steps.empty()) wrong("a second one finds more to do");
-    if (plan.verdict != Verdict::kResume) return {};
-    VFSMEND_TRY_ASSIGN(const Seen seen, loader.load(plan.after, false));
-    ++score_.outcomes["repaired"];
-    if (seen.end != Seen::End::kLoaded) {
-      wrong(seen.log.load_error.value_or(seen.log.other));
-    } else if (destination.on_error == OnError::kAbort &&
-               (!seen.log.invalid_inodes.empty() || !seen.log.invalid_handles.empty())) {
-      wrong("it loads, and something in it is dead");
+    // Behind the loads, which may have changed the tree.
+    for (std::size_t i = 0; i < loaders.size(); ++i) {
+      VFSMEND_TRY(judge_repair(at, state, models[i], *loaders[i]));
     }
     return {};
+  }
+
+  Result<void> judge_repair(std::size_t at, const ByteVector& state, const Predicted& model,
+                            Loader& loader) {
+    const OnError on_error = loader.on_error();
+    VFSMEND_TRY_ASSIGN(CheckRequest check, check_request(on_error));
+    VFSMEND_TRY_ASSIGN(const RepairOutcome outcome,
+                       try_repair({bench_.states + "/" + name_, state, std::move(check), Dice(plan_.steps[at].n),
+                                   model.verdict == Verdict::kResume,
+                                   [&](Bytes now) { return loader.load(now, false); }}));
+    if (outcome.planned) ++score_.outcomes["planned"];
+    if (outcome.repaired) ++score_.outcomes["repaired"];
+    if (outcome.undone) ++score_.outcomes["undone"];
+    tell(at, on_error, "repair: ", outcome.wrong);
+    return {};
+  }
+
+  void tell(std::size_t at, OnError on_error, std::string_view of, const std::vector<std::string>& wrong) {
+    if (wrong.empty()) return;
+    if (score_.disagreements.empty()) score_.first_bad_step = at;
+    for (const std::string& text : wrong) {
+      score_.disagreements.push_back(fmt::format("step {}, {}: {}{}", at, name_of(on_error), of, text));
+    }
   }
 
   void note(std::size_t at, OnError on_error, const Predicted& model, const Seen& seen) {
     constexpr std::string_view kEnds[] = {"loaded", "failed", "hung", "not started"};
     ++score_.loads;
     ++score_.outcomes[std::string(kEnds[static_cast<std::size_t>(seen.end)])];
-    const auto wrong = differences(model, seen);
-    if (wrong.empty()) return;
-    if (score_.disagreements.empty()) score_.first_bad_step = at;
-    for (const std::string& text : wrong) {
-      score_.disagreements.push_back(fmt::format("step {}, {}: {}", at, name_of(on_error), text));
-    }
+    tell(at, on_error, "", differences(model, seen));
   }
 
   const Bench& bench_;
   const Plan& plan_;
+  const std::string& name_;
   Host host_;
   Loader abort_;
   Loader guest_error_;

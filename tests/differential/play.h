@@ -16,11 +16,12 @@ struct Bench {
   std::string virtiofsd;            // program
   std::string version;              // that it prints
   std::vector<std::string> bases;   // a directory on each file system
+  std::string states;               // a directory for snapshots, on a file system of its own
 };
 
 struct Score {
   std::uint64_t loads = 0;
-  std::map<std::string, std::uint64_t> outcomes;  // "succeeds", "fails", .. as the daemon ended
+  std::map<std::string, std::uint64_t> outcomes;  // how often a daemon "loaded", "failed", .., and what was repaired
   std::vector<std::string> disagreements;
   std::size_t first_bad_step = 0;  // of the plan: the load that disagreed first
 };

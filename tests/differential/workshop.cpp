@@ -91,6 +91,13 @@ Result<Workshop> set_up_workshop(const std::string& directory, unsigned processe
   Workshop shop;
   for (unsigned i = 0; i < processes; ++i) {
     shop.bases.push_back(set_up_bases(fmt::format("{}/{}", directory, i), shop.missing));
+    // A file system of their own: no handle of a state, however damaged, leads to them.
+    const std::string states = fmt::format("{}/states-{}", directory, i);
+    ::mkdir(states.c_str(), 0700);
+    if (::mount("vfsmend", states.c_str(), "tmpfs", 0, nullptr) != 0) {
+      return fail_errno(errno, "mount a tmpfs on " + states);
+    }
+    shop.states.push_back(states);
   }
   return shop;
 }

@@ -15,6 +15,7 @@ struct Workshop {
   // For each process that plays at the same time its own: a damaged file handle may open anything
   // on its file system, another's files too.
   std::vector<std::vector<std::string>> bases;
+  std::vector<std::string> states;  // for each process: a directory for snapshots, on a tmpfs
   std::string missing;  // file systems that could not be had, and why; empty: none
 };
 
