@@ -19,11 +19,11 @@ std::string name_in(const std::string& path) { return path.substr(path.rfind('/'
 
 class Trial {
  public:
-  Trial(const RepairCase& given, const test::Lacks& lacks, const SnapshotFile& file, FileFacts before)
+  Trial(const RepairCase& given, CheckRequest check, const test::Lacks& lacks, const SnapshotFile& file,
+        FileFacts before)
       : given_(given), has_links_(!lacks.links), changes_(lacks, sys::kernel_changes()), file_(file),
         before_(std::move(before)) {
-    request_.check = given.check;
-    request_.check.snapshot_path = file.path();
+    request_.check = std::move(check);
     request_.consent = Consent::kAll;
     request_.force = true;  // the daemons that load have the share open
   }
@@ -152,7 +152,10 @@ Result<RepairOutcome> try_repair(const RepairCase& given) {
   if (dice.percent(20)) lacks.at_once = 64 + dice.roll(1000);
   VFSMEND_TRY_ASSIGN(const SnapshotFile file, SnapshotFile::make(given.folder, given.state, dice));
   VFSMEND_TRY_ASSIGN(FileFacts before, file.facts());
-  return Trial(given, lacks, file, std::move(before)).run();
+  CheckRequest check = given.check;
+  check.snapshot_path = file.path();
+  if (dice.percent(50)) check.profile.reset();  // what reads it is then told from the bytes
+  return Trial(given, std::move(check), lacks, file, std::move(before)).run();
 }
 
 }  // namespace vfsmend::differential

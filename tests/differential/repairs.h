@@ -17,7 +17,7 @@ namespace vfsmend::differential {
 struct RepairCase {
   std::string folder;   // to be made for it
   Bytes state;
-  CheckRequest check;   // the destination; the path is filled in
+  CheckRequest check;   // the destination, as a person says it; the path is filled in
   Dice dice;            // for mode, owner and the rest of the file, and what its file system lacks
   bool known_to_load = false;  // the model said resume of these bytes, and they were loaded
   std::function<Result<Seen>(Bytes state)> load;  // by the real daemon
