@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A case's state, repaired on disk as `vfsmend repair -y -f` does it, repaired again, given to the
+// A case's state, repaired on disk as `vfsmend repair -y --force` does it, repaired again, given to the
 // daemon, and taken back.
 #pragma once
 
