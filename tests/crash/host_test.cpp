@@ -85,18 +85,28 @@ class HostCrash : public testing::Test {
   void undo_all() const {
     std::vector<std::string> journals;
     for (const auto& entry : fs::directory_iterator(dir_ / "snap")) {
-      if (entry.path().string().find("vfsmend-journal") != std::string::npos) journals.push_back(entry.path());
+      const std::string path = entry.path();
+      const std::size_t at = path.rfind(".vfsmend-journal");
+      if (at != std::string::npos && path.find('.', at + 1) == std::string::npos) journals.push_back(path);
     }
     std::ranges::sort(journals, std::greater());
     for (const std::string& journal : journals) {
       const auto undone = undo_repair(sys::kernel(), sys::kernel_changes(), {journal}, kSilent);
-      EXPECT_TRUE(undone) << undone.error().text;
+      EXPECT_TRUE(undone) << undone.error().text << "\n" << journal << "\n" << read_text(journal);
     }
   }
 
+  // What a cut leaves beside the snapshot is a draft, FILE.xxxxxx, at most.
   void expect_start() const {
     EXPECT_EQ(facts(), start_);
     EXPECT_EQ(read_text(dir_ / "snap/state"), state_);
+    for (const auto& entry : fs::directory_iterator(dir_ / "snap")) {
+      const std::string path = entry.path();
+      const std::string end = path.substr(path.rfind('.') + 1);
+      if (path.find("manifest") != std::string::npos || path == dir_ / "snap/state") continue;
+      EXPECT_TRUE(end.size() == 6 && end.find_first_not_of("0123456789abcdef") == std::string::npos) << path;
+      fs::remove(path);
+    }
   }
 
   // As if some of what was changed of the objects had never reached the disk.
@@ -137,7 +147,9 @@ TEST_F(HostCrash, EachChangeFails) {
       FailingChanges failing(nth, err, false, sys::kernel_changes());
       const RepairResult done = repair(failing);
       const bool whole = failing.never();
-      EXPECT_EQ(done.reason.empty(), whole) << done.reason;
+      // Some have another way: a file system without O_TMPFILE.
+      EXPECT_TRUE(!done.reason.empty() || done.after.verdict == Verdict::kResume);
+      EXPECT_TRUE(!whole || done.reason.empty()) << done.reason;
       if (done.journal.empty()) expect_start();
       undo_all();
       expect_start();
