@@ -106,6 +106,7 @@ class Repair {
     VFSMEND_TRY_ASSIGN(Journal journal, journal_of(file, spliced.original.stamp.size));
     if (const auto noted = write_journal(journal); !noted) return give_up(noted.error());
     if (const auto changed = change_all(spliced); !changed) return give_up(changed.error());
+    if (journal.done) return {};
     journal.done = true;
     if (const auto noted = write_journal(journal); !noted) return still_to_undo(noted.error());
     return {};
@@ -216,6 +217,7 @@ class Repair {
       if (plan.host.work.empty()) continue;
       journal.host.push_back({plan.device, plan.host.share_path, plan.host.work});
     }
+    journal.done = journal.host.empty();  // a file is replaced in one step: it is never half-way
     return journal;
   }
 

@@ -8,8 +8,9 @@
 //    "host":[{"device":..,"share":..,"objects":[..],"hidden":[..]}],     (journal_host.h)
 //    "steps":[{"device":..,"code":..,"inode":..,"handle":..,"path":..,"action":..,"casualties":[..]}]}
 //
-// One JSON document. It is written whole (sys/atomic_file) before the first change, and once more, with
-// "done", behind the last: until then objects of the host may be half-way. An undoing takes the "done" away first.
+// One JSON document. It is written whole (sys/atomic_file) before the first change. Where objects of the
+// host change it is written once more behind the last, with "done": until then they may be half-way. An
+// undoing takes the "done" away first.
 #pragma once
 
 #include <cstdint>

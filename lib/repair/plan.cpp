@@ -261,6 +261,13 @@ Result<RepairPlan> plan_repair(sys::Calls& calls, const CheckRequest& request, C
     return outcome;
   };
   VFSMEND_TRY_ASSIGN(plan.before, check_by(calls, request, progress, judge));
+  // Where mending uncovers what cannot be mended, that is what there is to say.
+  for (const DevicePlan& device : plan.devices) {
+    const auto at = std::ranges::find(plan.before.devices, device.device, &DeviceReport::id);
+    if (at == plan.before.devices.end() || worst(device.verdict, Verdict::kRepair) == Verdict::kRepair) continue;
+    at->verdict = worst(at->verdict, device.verdict);
+    plan.before.verdict = worst(plan.before.verdict, device.verdict);
+  }
   if (nodes && !ids.empty()) VFSMEND_TRY(device_of_map(map, ids));
   return plan;
 }

@@ -69,7 +69,7 @@ class Trial {
   void judge_plan(const RepairResult& result) {
     for (const DevicePlan& plan : result.plan.devices) {
       if (plan.steps.empty() != (plan.after == plan.before)) wrong("steps and changes do not go together");
-      if (!plan.host.empty()) wrong("it would change the share, and nobody recorded one");
+      if (!plan.host.work.empty()) wrong("it would change the share, and nobody recorded one");
       if (result.changed && plan.verdict != result.after.verdict) {
         wrong(fmt::format("planned for {}, and the check afterwards says {}", name_of(plan.verdict),
                           name_of(result.after.verdict)));

@@ -8,7 +8,9 @@
 // dialect that differs by the empty `fullname` alone, V1, which virtiofsd reads.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
+#include <fstream>
 #include <functional>
 #include <regex>
 #include <utility>
@@ -16,6 +18,7 @@
 #include "../unit/tools/run_tool.h"
 #include "box.h"
 #include "daemon/rehearse.h"
+#include "manifest/nodemap.h"
 #include "repair/state_edit.h"
 #include "scenario.h"
 #include "snapshot/open.h"
@@ -45,6 +48,7 @@ struct Row {
   bool captured = false;
   bool trailing = false;
   bool writeback = false;
+  bool mapped = false;         // a node map of what is open is at hand
 };
 
 Inode& inode_at(State& state, std::string_view name) {
@@ -60,6 +64,19 @@ void lose_all(State& state) {
   for (Inode& inode : state.inodes) {
     inode.location = Invalid{};
     inode.refcount = inode.id == kRootId ? 2 : 1;  // nothing was prepared: no references of children
+  }
+}
+
+// What is open, from the root: no ids of directories are needed on the way.
+void flat(State& state) {
+  std::erase_if(state.inodes, [](const Inode& inode) {
+    const auto* path = location_as<Path>(inode);
+    return inode.id != kRootId && !(path && (path->filename == "a" || path->filename == "c"));
+  });
+  for (Inode& inode : state.inodes) {
+    auto* path = std::get_if<Path>(&inode.location);
+    inode.refcount = path ? 1 : 4;
+    if (path && path->filename == "c") *path = Path{kRootId, "d/e/c", {}};
   }
 }
 
@@ -138,6 +155,7 @@ const Row kRows[] = {
     {.name = "GoneAndUnreferenced", .expected = [](State& s) { drop(s, "b"); }, .host = "rm d/b"},
     {.name = "GoneAndOpen", .expected = [](State& s) { drop(s, "c"); }, .mode = "-y", .host = "rm d/e/c"},
     {.name = "DeadAndUnreferenced", .expected = drop_invalid, .unlinked = true},
+    {.name = "AllLostFlat", .damage = lose_all, .expected = flat, .mapped = true},
     {.name = "AllLostDropped", .damage = lose_all, .expected = root_alone, .mode = "-y"},
     // The guest holds the ids that are dropped, too: no new file may get one of them.
     {.name = "AllLostNextIdsToo",
@@ -203,9 +221,25 @@ class RepairTable : public Scenario, public testing::WithParamInterface<std::tup
     return out;
   }
 
+  // The map of a guest that has a and c open.
+  void take_map() {
+    NodeMap map;
+    for (const auto& [name, path] : {std::pair("a", "a"), std::pair("c", "d/e/c")}) {
+      struct stat s {};
+      ASSERT_EQ(::lstat(at(path).c_str(), &s), 0);
+      NodeMapEntry entry;
+      entry.node = inode_at(healthy_, name).id;
+      entry.ino = s.st_ino;
+      entry.path = path;
+      map.entries.push_back(entry);
+    }
+    std::ofstream(scratch("map")) << node_map_text(map);
+  }
+
   ToolRun tool(std::vector<std::string> command, OnError policy) {
     const std::vector<std::string> to = destination(policy);
     command.insert(command.end(), to.begin(), to.end());
+    if (row_.mapped) command.insert(command.end(), {"--nodemap", scratch("map")});
     command.insert(command.end(), {"--format", "json", box_->path()});
     ToolRun run = run_tool(command);
     EXPECT_EQ(run.err, "");
@@ -296,6 +330,7 @@ TEST_P(RepairTable, IsMendedLoadedAndTakenBack) {
   if (row.trailing) damaged.insert(damaged.end(), {1, 2, 3});
   box_->write(damaged);
   if (row.captured) capture_box();
+  if (row.mapped) take_map();
   if (*row.host != '\0') sh(fmt::format("cd '{}' && {}", share(), row.host));
   ASSERT_EQ(loaded(load(damaged, row.policy)), !row.fails_before);
   const auto before = box_->content();
