@@ -77,12 +77,38 @@ std::uint32_t HostPlanner::recorded_names(std::uint32_t position) {
   return at == names_.end() ? 0 : at->second;
 }
 
+void HostPlanner::see(const State& state) {
+  bound_.clear();
+  if (in_.destination.reader != Reader::kCube) return;
+  for (const Inode& inode : state.inodes) {
+    const auto* path = location_as<Path>(inode);
+    if (path == nullptr) continue;
+    const bool bind = path->fullname.starts_with('/');
+    bound_[inode.id] = {std::string(bind ? path->fullname : ""), std::string(path->filename), path->parent};
+  }
+}
+
+// CubeSandbox opens an absolute fullname instead of the name in its parent.
+std::string HostPlanner::place_of(const Finding& finding) const {
+  std::string below;
+  NodeId node = finding.inode.value_or(0);
+  for (std::size_t steps = 0; steps <= bound_.size(); ++steps) {
+    const auto at = bound_.find(node);
+    if (at == bound_.end()) break;
+    if (!at->second.at.empty()) return at->second.at + below;
+    below.insert(0, "/" + at->second.name);
+    node = at->second.parent;
+  }
+  return finding.path;
+}
+
 Result<HostStep*> HostPlanner::step_of(const Finding& finding) {
   if (const auto known = by_path_.find(finding.path); known != by_path_.end()) {
     return &plan_.work.steps[known->second];
   }
   VFSMEND_TRY(find_share());
-  VFSMEND_TRY_ASSIGN(const OpenObject object, open_object(in_.calls, plan_.share.get(), finding.path));
+  const std::string place = place_of(finding);
+  VFSMEND_TRY_ASSIGN(const OpenObject object, open_object(in_.calls, plan_.share.get(), place));
   LazyHandle handle(in_.calls, object.fd.get(), "", AT_EMPTY_PATH);
   Today today;
   const std::uint32_t at = finding.repair->recorded;
@@ -97,7 +123,7 @@ Result<HostStep*> HostPlanner::step_of(const Finding& finding) {
                             object.all.nlink, names));
   }
   by_path_[finding.path] = plan_.work.steps.size();
-  plan_.work.steps.push_back({finding.path, object.identity, object.facts, object.facts});
+  plan_.work.steps.push_back({place, object.identity, object.facts, object.facts});
   return &plan_.work.steps.back();
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -57,6 +58,8 @@ class HostPlanner {
   // `input.recorded` and `input.options` are there.
   explicit HostPlanner(const DeviceInput& input) : in_(input) {}
 
+  // The state that the findings are of: where its binds lie, which are not in the share.
+  void see(const State& state);
   // Takes what would mend a finding; "", or why it is not done: for a person.
   [[nodiscard]] std::string add(const Finding& finding);
   // Of a finding that was taken: what has to be so when its step is made, and what an undo does.
@@ -67,13 +70,21 @@ class HostPlanner {
 
  private:
   [[nodiscard]] std::string add_hidden(const Finding& finding);
+  // As open_object() takes it.
+  [[nodiscard]] std::string place_of(const Finding& finding) const;
   [[nodiscard]] Result<HostStep*> step_of(const Finding& finding);
   // How many names of an object are recorded: one that has more may be a file outside of the share.
   [[nodiscard]] std::uint32_t recorded_names(std::uint32_t position);
 
   const DeviceInput& in_;
   HostPlan plan_;
-  std::map<std::string, std::size_t> by_path_;
+  struct Bound {
+    std::string at;    // absolute; "": in the share
+    std::string name;  // in its parent
+    NodeId parent = 0;
+  };
+  std::unordered_map<NodeId, Bound> bound_;    // of a state of CubeSandbox
+  std::map<std::string, std::size_t> by_path_;  // by finding's path
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> names_;  // by device and number
 };
 

@@ -180,6 +180,8 @@ class DevicePlanner {
   // When the state is as good as it gets: what the host needs, and what is left.
   void mend_host(const DeviceReport& report) {
     if (plan_.verdict != Verdict::kRepair) return;
+    const auto decoded = decode(plan_.after, in_.destination.reader);
+    if (decoded) host_.see(decoded->state);
     for (const Finding& finding : report.findings) {
       if (finding.verdict != Verdict::kRepair || !finding.repair) continue;
       const bool can = allowed(finding) && is_on_host(finding.repair->mend) && in_.options && in_.recorded;

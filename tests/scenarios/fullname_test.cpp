@@ -273,5 +273,25 @@ TEST_F(Fullname, AgainstACapture) {
   EXPECT_EQ(tool({"repair", "-p"}).exit, 5) << "not the directory that the guest had";
 }
 
+// Files of a bind do not lie in the share.
+TEST_F(Fullname, ModesInABindAreMended) {
+  namespace fs = std::filesystem;
+  snapshot(state_of("hostdir-0", at("new", "rw/hostdir-0")));
+  const ToolRun captured = run_tool({"capture", box_->path()});
+  ASSERT_EQ(captured.exit, 0) << captured.out << captured.err;
+  const fs::path file = at("new", "rw/hostdir-0/a.txt");
+  const fs::perms before = fs::status(file).permissions();
+  fs::permissions(file, fs::perms::none);
+  const ByteVector state = now();
+  const ToolRun repaired = tool({"repair", "-p"});
+  EXPECT_EQ(repaired.exit, 1) << repaired.out;
+  EXPECT_EQ(fs::status(file).permissions(), before);
+  EXPECT_EQ(now(), state);
+  std::smatch journal;
+  ASSERT_TRUE(std::regex_search(repaired.out, journal, std::regex("\"journal\":\"([^\"]*)\"")));
+  EXPECT_EQ(run_tool({"undo", journal[1].str()}).exit, 0);
+  EXPECT_EQ(fs::status(file).permissions(), fs::perms::none);
+}
+
 }  // namespace
 }  // namespace vfsmend::test
