@@ -123,6 +123,11 @@ class Capture {
 
   // Inodes that the state locates by handle: where they are, as far as the kernel can say.
   void find_by_handle(const NodeIndex& index) {
+    const bool needed = std::ranges::any_of(in_.state->inodes, [](const Inode& inode) {
+      return location_as<HandleLocation>(inode) != nullptr;
+    });
+    if (!needed) return;
+    const sys::KeepsWorkingDirectory here(in_.calls);
     std::vector<bool> open(index.slot_count());
     for (const Handle& handle : in_.state->handles) {
       const Slot slot = index.slot_of(handle.inode);

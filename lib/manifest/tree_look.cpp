@@ -28,7 +28,7 @@ class TreeWalk {
     Directory& top = directories_.add(nullptr, 0, 0);
     directories_.set_nameless(top, 1 + in_.loose.size());
     look(top, 0, in_.share, "", in_.scope.names().front().node, in_.scope.names().front().open);
-    for (std::size_t i = 0; i < in_.loose.size(); ++i) look_at_loose(top, i);
+    look_at_loose_inodes(top);
     if (S_ISDIR(top.objects[0].facts.mode)) add_directory(top, 0, 0);
     pool_.run(in_.helpers);
     TreeLook out = build_table(directories_, in_.expect_memory);
@@ -136,6 +136,12 @@ class TreeWalk {
     kept.node = node;
     if (open) kept.notes |= kOpen;
     kept.not_hashed = over_budget && look.end == LookEnd::kWhole;
+  }
+
+  void look_at_loose_inodes(Directory& top) {
+    if (in_.loose.empty()) return;
+    const sys::KeepsWorkingDirectory here(in_.calls);
+    for (std::size_t i = 0; i < in_.loose.size(); ++i) look_at_loose(top, i);
   }
 
   // Before there are threads: opening by handle needs the working directory.

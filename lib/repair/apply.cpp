@@ -16,6 +16,7 @@
 #include "sys/atomic_file.h"
 #include "sys/fd_path.h"
 #include "sys/folder_lock.h"
+#include "sys/object_handle.h"
 #include "sys/read_file.h"
 
 namespace vfsmend {
@@ -67,7 +68,10 @@ class Repair {
  private:
   template <typename T, typename F>
   Result<T> in_own_namespace(F work) {
-    const OwnNamespace own(calls_, request_.check.mount_namespace_of != 0);
+    const bool will_leave = request_.check.mount_namespace_of != 0;
+    const OwnNamespace own(calls_, will_leave);
+    std::optional<sys::KeepsWorkingDirectory> here;
+    if (will_leave) here.emplace(calls_);
     Result<T> result = work();
     if (const int err = own.come_back(); err < 0) return fail_errno(-err, "the mount namespace");
     return result;

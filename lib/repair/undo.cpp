@@ -13,6 +13,7 @@
 #include "snapshot/open.h"
 #include "sys/atomic_file.h"
 #include "sys/folder_lock.h"
+#include "sys/object_handle.h"
 #include "sys/read_file.h"
 #include "verdict/preconditions.h"
 
@@ -83,6 +84,7 @@ class Shares {
     open_how how{};
     how.flags = O_RDONLY | O_CLOEXEC;
     sys::UniqueFd own;
+    const sys::KeepsWorkingDirectory here(calls);  // the journal's name may be relative to it
     if (namespace_of != 0 && !journal.host.empty()) {
       own = sys::UniqueFd(calls.openat2(AT_FDCWD, "/proc/self/ns/mnt", how));
       const std::string refused = enter_mount_namespace(calls, namespace_of);

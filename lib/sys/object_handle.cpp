@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sys/object_handle.h"
 
+#include <fcntl.h>
+#include <linux/openat2.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -18,6 +21,17 @@ struct HandleBuffer {
 };
 
 }  // namespace
+
+KeepsWorkingDirectory::KeepsWorkingDirectory(Calls& calls) : calls_(calls) {
+  open_how how{};
+  how.flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+  here_ = UniqueFd(calls.openat2(AT_FDCWD, ".", how));
+}
+
+KeepsWorkingDirectory::~KeepsWorkingDirectory() {
+  // One that was removed, or that may not be entered any more, leaves nothing to go back to.
+  if (here_.valid()) static_cast<void>(calls_.fchdir(here_.get()));
+}
 
 int object_handle(Calls& calls, int dir, const char* path, int flags, ObjectHandle& out) {
   HandleBuffer buffer;

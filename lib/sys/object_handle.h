@@ -28,6 +28,20 @@ struct ObjectHandle {
 [[nodiscard]] int object_handle(Calls& calls, int dir, const char* path, int flags,
                                 ObjectHandle& out);
 
+// Goes back to the working directory of now when it ends: paths that were given relative to it have to
+// mean the same afterwards. For those who open by handle, or enter a mount namespace.
+class KeepsWorkingDirectory {
+ public:
+  explicit KeepsWorkingDirectory(Calls& calls);
+  ~KeepsWorkingDirectory();
+  KeepsWorkingDirectory(const KeepsWorkingDirectory&) = delete;
+  KeepsWorkingDirectory& operator=(const KeepsWorkingDirectory&) = delete;
+
+ private:
+  Calls& calls_;
+  UniqueFd here_;
+};
+
 // Opens by handle, O_PATH only, on the mount of `mount_dir`, a directory (an O_PATH descriptor
 // does). The process's working directory is left there: the kernel takes AT_FDCWD for a mount, and
 // no O_PATH descriptor. Returns the descriptor or a negative errno.

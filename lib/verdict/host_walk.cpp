@@ -357,6 +357,13 @@ class Walk {
 
 }  // namespace
 
-HostWalk walk_host(const WalkInput& input) { return Walk(input).run(); }
+HostWalk walk_host(const WalkInput& input) {
+  const bool by_handle = std::ranges::any_of(input.state.inodes, [](const Inode& inode) {
+    return inode.file_handle || location_as<HandleLocation>(inode) != nullptr;
+  });
+  std::optional<sys::KeepsWorkingDirectory> here;
+  if (by_handle) here.emplace(input.calls);
+  return Walk(input).run();
+}
 
 }  // namespace vfsmend

@@ -55,6 +55,7 @@ OriginalFinder::ByHandle OriginalFinder::ask_file_system(std::uint32_t position,
   const std::string_view handle = e.handle[position];
   // Of another file system below the share: the share's own would answer for an object of its own.
   if (handle.empty() || e.device[position] != e.device[0]) return ByHandle::kUnplaced;
+  const sys::KeepsWorkingDirectory here(calls_);
   const sys::UniqueFd fd(sys::open_by_object_handle(calls_, share_.fd.get(), e.handle_type[position],
                                                     as_bytes(handle)));
   if (!fd.valid()) return fd.get() == -ESTALE ? ByHandle::kGone : ByHandle::kUnplaced;

@@ -189,6 +189,28 @@ TEST_F(HostRepairs, StateAndHostInOne) {
   EXPECT_EQ(s.st_mode & 07777U, 0U);
 }
 
+// To find what moved, objects are opened by handle, which takes the working directory along.
+TEST_F(HostRepairs, PathsRelativeToTheWorkingDirectory) {
+  write("d/b", "2");
+  know({"d/b"});
+  const ByteVector before = state_bytes();
+  sh(fmt::format("mv {0}/d {0}/e; chmod 0 {0}/e/b", share()));
+  const std::filesystem::path here = std::filesystem::current_path();
+  std::filesystem::current_path(std::filesystem::path(snapshot()).parent_path());
+  const std::vector<std::string> destination = {"--profile", "virtiofsd", "--sandbox", "none", "--shared-dir", "S",
+                                                "snapshot"};
+  const auto with = [&](std::vector<std::string> args) {
+    args.insert(args.end(), destination.begin(), destination.end());
+    return run_vfsmend(args);
+  };
+  EXPECT_EQ(with({"check"}), 4);
+  EXPECT_EQ(with({"repair", "-p"}), 1);
+  EXPECT_EQ(with({"check"}), 0);
+  EXPECT_EQ(run_vfsmend({"undo", "snapshot.vfsmend-journal"}), 0);
+  std::filesystem::current_path(here);
+  EXPECT_EQ(state_bytes(), before);
+}
+
 TEST_F(HostRepairs, UndoRefusesAnObjectThatWasChangedSince) {
   write("a", "1");
   write("b", "1");
