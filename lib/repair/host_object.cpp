@@ -139,7 +139,7 @@ Result<void> put_back(sys::Calls& calls, sys::Changes& changes, const OpenObject
 
 std::string difference(const HostFacts& a, const HostFacts& b) {
   std::string out;
-  const auto add = [&](std::string text) { out += (out.empty() ? "" : ", ") + text; };
+  const auto add = [&](const std::string& text) { out += (out.empty() ? "" : ", ") + text; };
   if (a.mode != b.mode) add(fmt::format("mode {:04o}", b.mode));
   if (a.uid != b.uid || a.gid != b.gid) add(fmt::format("owner {}:{}", b.uid, b.gid));
   if (without_labels(a.xattrs) != without_labels(b.xattrs)) add("attributes");

@@ -189,9 +189,15 @@ class Undo {
                                  const char* host) const {
     std::string out = fmt::format("{} {}", file_, is_before ? same : changed);
     for (const JournalHost& each : journal_.host) {
-      out += fmt::format("\n{}: {} {}, {} hidden files", printable(each.share), each.work.steps.size(),
-                         each.work.steps.size() == 1 ? std::string("object ") + host : std::string("objects: each ") + host,
-                         each.work.hidden.size());
+      const std::size_t objects = each.work.steps.size();
+      if (objects > 0) {
+        out += fmt::format("\n{}: {} {}", printable(each.share), objects == 1 ? "one object" : "each of " +
+                           std::to_string(objects) + " objects", host);
+      }
+      for (const HiddenStep& step : each.work.hidden) {
+        out += fmt::format("\n{}/{}: {}", printable(each.share), step.file.hidden_name,
+                           request_.dry_run ? "would be removed" : "removed");
+      }
     }
     return out + notes_ + "\n";
   }

@@ -148,7 +148,7 @@ std::string restore_text(const DeviceReport& device, const TextStyle& style) {
 std::string repair_text(const RepairSummary& repair, const TextStyle& style) {
   constexpr std::size_t kShown = 8;
   std::string out = "\n" + line(fmt::format("{} {}", counted(repair.steps.size(), "step"),
-                                            repair.applied ? "applied to the state" : "to be applied to the state"),
+                                            repair.applied ? "applied" : "to be applied"),
                                 0, style);
   std::size_t shown = 0;
   for (const RepairStep& step : repair.steps) {
@@ -158,7 +158,7 @@ std::string repair_text(const RepairSummary& repair, const TextStyle& style) {
     if (step.handle) who += fmt::format("{}handle {}", who.empty() ? "" : ", ", *step.handle);
     if (!who.empty()) who.insert(0, " ");
     out += line(fmt::format("{}{}: {}{}", info(step.code).id, who, printable(step.action),
-                            step.safe ? "" : " (has casualties)"), 2, style);
+                            step.safe || step.casualties.empty() ? "" : " (has casualties)"), 2, style);
     for (const std::string& lost : step.casualties) out += line("lost: " + printable(lost), 4, style);
   }
   if (shown > kShown) out += line(fmt::format("and {} more", shown - kShown), 2, style);
