@@ -13,7 +13,9 @@
 #include <fstream>
 #include <functional>
 #include <regex>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "../unit/tools/run_tool.h"
 #include "box.h"
@@ -24,156 +26,13 @@
 #include "snapshot/open.h"
 #include "state/codec.h"
 #include "support/testbed.h"
+#include "table_rows.h"
 #include "verdict/destination.h"
 
 namespace vfsmend::test {
 namespace {
 
 constexpr std::chrono::seconds kPatience{20};
-
-using Change = std::function<void(State&)>;
-
-void nothing(State&) {}
-
-struct Row {
-  const char* name = "";
-  Change damage = nothing;    // of the healthy state, as the guest's daemon saved it
-  Change expected = nothing;  // of the healthy state too: what the repair has to leave
-  const char* mode = "-p";     // the consent that it takes: -p refuses what has casualties
-  bool partly_safe = false;    // -p does some of it
-  bool fails_before = true;    // the real daemon refuses the damaged state
-  OnError policy = OnError::kAbort;
-  bool unlinked = false;       // the guest removes x before the pause
-  const char* host = "";       // a command in the share between pause and resume
-  bool captured = false;
-  bool trailing = false;
-  bool writeback = false;
-  bool mapped = false;         // a node map of what is open is at hand
-};
-
-Inode& inode_at(State& state, std::string_view name) {
-  for (Inode& inode : state.inodes) {
-    const auto* path = location_as<Path>(inode);
-    if (name.empty() ? inode.id == kRootId : path && path->filename == name) return inode;
-  }
-  ADD_FAILURE() << "no inode " << name;
-  return state.inodes.front();
-}
-
-void lose_all(State& state) {
-  for (Inode& inode : state.inodes) {
-    inode.location = Invalid{};
-    inode.refcount = inode.id == kRootId ? 2 : 1;  // nothing was prepared: no references of children
-  }
-}
-
-// What is open, from the root: no ids of directories are needed on the way.
-void flat(State& state) {
-  std::erase_if(state.inodes, [](const Inode& inode) {
-    const auto* path = location_as<Path>(inode);
-    return inode.id != kRootId && !(path && (path->filename == "a" || path->filename == "c"));
-  });
-  for (Inode& inode : state.inodes) {
-    auto* path = std::get_if<Path>(&inode.location);
-    inode.refcount = path ? 1 : 4;
-    if (path && path->filename == "c") *path = Path{kRootId, "d/e/c", {}};
-  }
-}
-
-void root_alone(State& state) {
-  state.inodes.resize(1);
-  state.inodes[0].refcount = 2;
-  state.handles.clear();
-}
-
-void drop(State& state, std::string_view name) {
-  const Inode gone = inode_at(state, name);
-  const NodeId parent = std::get<Path>(gone.location).parent;
-  std::erase_if(state.inodes, [&](const Inode& inode) { return inode.id == gone.id; });
-  std::erase_if(state.handles, [&](const Handle& handle) { return handle.inode == gone.id; });
-  for (Inode& inode : state.inodes) inode.refcount -= inode.id == parent ? 1 : 0;
-}
-
-Handle& writer(State& state) {
-  for (Handle& handle : state.handles) {
-    if ((handle.flags & O_ACCMODE) == O_RDWR) return handle;
-  }
-  ADD_FAILURE() << "nothing is open for writing";
-  return state.handles.front();
-}
-
-// What the guest's other names stand for is known.
-void lose_subtree(State& state) {
-  for (const char* name : {"c", "e", "b", "d"}) inode_at(state, name).location = Invalid{};
-}
-
-void lose_root_and_subtree(State& state) {
-  lose_subtree(state);
-  inode_at(state, "").location = Invalid{};
-}
-
-void drop_invalid(State& state) {
-  std::erase_if(state.inodes, [](const Inode& inode) { return location_as<Invalid>(inode) != nullptr; });
-}
-
-const Row kRows[] = {
-    {.name = "RootLost", .damage = [](State& s) { inode_at(s, "").location = Invalid{}; }},
-    {.name = "RootMissing", .damage = [](State& s) { s.inodes.erase(s.inodes.begin()); }},
-    {.name = "RootLostGuestError",
-     .damage = lose_root_and_subtree,
-     .expected = lose_subtree,
-     .fails_before = false,
-     .policy = OnError::kGuestError},
-    {.name = "HandleOnNothing",
-     .damage = [](State& s) { s.handles.push_back({std::exchange(s.next_handle, 100), 4711, O_RDONLY}); },
-     .expected = [](State& s) { s.next_handle = 100; },
-     .mode = "-y"},
-    {.name = "HandleTwice",
-     .damage = [](State& s) { s.handles.insert(s.handles.begin(), {writer(s).id, inode_at(s, "a").id, O_RDONLY}); },
-     .fails_before = false},
-    {.name = "CountOfTheRoot", .damage = [](State& s) { inode_at(s, "").refcount = 1; }},
-    {.name = "CountOfAParent", .damage = [](State& s) { inode_at(s, "d").refcount = 1; }},
-    {.name = "NextIds",
-     .damage = [](State& s) { s.next_inode = 2; s.next_handle = 0; },
-     .fails_before = false},
-    {.name = "Moved",
-     .expected = [](State& s) { std::get<Path>(inode_at(s, "e").location).filename = "z"; },
-     .host = "mv d/e d/z",
-     .captured = true},
-    {.name = "TrailingBytes", .fails_before = false, .trailing = true},
-    {.name = "Append", .damage = [](State& s) { writer(s).flags |= O_APPEND; }, .mode = "-y", .fails_before = false},
-    {.name = "AppendOfCapturedSize",
-     .damage = [](State& s) { writer(s).flags |= O_APPEND; },
-     .fails_before = false,
-     .captured = true},
-    {.name = "Direct", .damage = [](State& s) { writer(s).flags |= O_DIRECT; }, .fails_before = false},
-    {.name = "WriteOnlyUnderWriteback",
-     .damage = [](State& s) { s.options.writeback = true; writer(s).flags ^= O_RDWR ^ O_WRONLY; },
-     .expected = [](State& s) { s.options.writeback = true; },
-     .fails_before = false,
-     .writeback = true},
-    {.name = "GoneAndUnreferenced", .expected = [](State& s) { drop(s, "b"); }, .host = "rm d/b"},
-    {.name = "GoneAndOpen", .expected = [](State& s) { drop(s, "c"); }, .mode = "-y", .host = "rm d/e/c"},
-    {.name = "DeadAndUnreferenced", .expected = drop_invalid, .unlinked = true},
-    {.name = "AllLostFlat", .damage = lose_all, .expected = flat, .mapped = true},
-    {.name = "AllLostDropped", .damage = lose_all, .expected = root_alone, .mode = "-y"},
-    // The guest holds the ids that are dropped, too: no new file may get one of them.
-    {.name = "AllLostNextIdsToo",
-     .damage = [](State& s) { lose_all(s); s.next_inode = 2; s.next_handle = 0; },
-     .expected = root_alone,
-     .mode = "-y",
-     .partly_safe = true},
-    {.name = "HandleOnNothingNextIdToo",
-     .damage = [](State& s) { s.handles.push_back({s.next_handle++, 4711, O_RDONLY}); s.next_handle = 0; },
-     .expected = [](State& s) { ++s.next_handle; s.next_inode = 4712; },
-     .mode = "-y",
-     .partly_safe = true},
-    {.name = "AllLostDroppedNothingOpen",
-     .damage = [](State& s) { lose_all(s); s.handles.clear(); },
-     .expected = root_alone},
-};
-
-void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
 
 class RepairTable : public Scenario, public testing::WithParamInterface<std::tuple<Row, BoxKind>> {
  protected:
@@ -401,6 +260,37 @@ TEST_P(AllLost, WithItsRootLoadsUnderGuestErrorAndIsLeftAloneThere) {
   const auto before = box_->content();
   EXPECT_EQ(tool({"repair", "-y"}, OnError::kGuestError).exit, 0) << "it resumes, with its casualties named";
   EXPECT_EQ(box_->content(), before);
+}
+
+// The row between: with the directories in the map too, each below its parent. The real daemon takes
+// that as it takes the flat one, which is what a repair writes, since it needs no ids on the way.
+TEST_P(AllLost, BelowTheirParentsTheyLoadUnderAbort) {
+  const auto& [row, kind] = GetParam();
+  play(row, kind);
+  auto lost = decode(bytes_, Reader::kVirtiofsd);
+  ASSERT_TRUE(lost);
+  lose_all(lost->state);
+  StateEdit edit(*std::move(lost));
+  const NodeId d = inode_at(healthy_, "d").id;
+  const NodeId e = inode_at(healthy_, "e").id;
+  const NodeId c = inode_at(healthy_, "c").id;
+  const NodeId a = inode_at(healthy_, "a").id;
+  ASSERT_TRUE(edit.flatten(std::vector<PlacedNode>{{a, "a", 0}, {c, "d/e/c", 0}, {d, "d", 0}, {e, "d/e", 0}}));
+  ASSERT_TRUE(edit.rewrite_path(e, "d/e"));
+  ASSERT_TRUE(edit.rewrite_path(c, "d/e/c"));
+  std::unordered_set<NodeId> unmapped;
+  for (const Inode& inode : edit.state().inodes) {
+    if (location_as<Invalid>(inode)) unmapped.insert(inode.id);
+  }
+  ASSERT_TRUE(edit.drop_inodes(unmapped));
+  State nested = edit.state();
+  EXPECT_EQ(std::get<Path>(inode_at(nested, "e").location).parent, d);
+  EXPECT_EQ(std::get<Path>(inode_at(nested, "c").location).parent, e);
+  EXPECT_EQ(nested.handles.size(), healthy_.handles.size()) << "nothing that is open is lost";
+  const ByteVector state = encode(nested, is_cube(kind_) ? Dialect::kCubeV1 : Dialect::kV2);
+  box_->write(state);
+  EXPECT_EQ(taken_out(), state);
+  expect_good(state);
 }
 
 INSTANTIATE_TEST_SUITE_P(Rows, AllLost,
