@@ -177,15 +177,19 @@ BlockWriter::BlockWriter() : zstd_(ZSTD_createCCtx()) { VFSMEND_CHECK(zstd_); }
 BlockWriter::~BlockWriter() { ZSTD_freeCCtx(zstd_); }
 
 void BlockWriter::add(BlockKind kind, std::uint32_t section, Bytes raw) {
+  const std::size_t begin = stored_.size();
   const std::size_t bound = ZSTD_compressBound(raw.size());
-  if (bound > room_size_) {
-    room_ = std::make_unique_for_overwrite<std::uint8_t[]>(bound);
-    room_size_ = bound;
-  }
-  const std::size_t size = ZSTD_compressCCtx(zstd_, room_.get(), bound, raw.data(), raw.size(), kLevel);
+  stored_.resize(begin + bound);
+  const std::size_t size =
+      ZSTD_compressCCtx(zstd_, stored_.data() + begin, bound, raw.data(), raw.size(), kLevel);
   VFSMEND_CHECK(!ZSTD_isError(size));
-  const Bytes stored = size < raw.size() ? Bytes(room_.get(), size) : raw;
-  stored_.insert(stored_.end(), stored.begin(), stored.end());
+  if (size < raw.size()) {
+    stored_.resize(begin + size);
+  } else {
+    stored_.resize(begin);
+    stored_.insert(stored_.end(), raw.begin(), raw.end());
+  }
+  const Bytes stored = Bytes(stored_).subspan(begin);
   append_le(table_, static_cast<std::uint32_t>(kind));
   append_le(table_, section);
   append_le(table_, std::uint64_t{raw.size()});

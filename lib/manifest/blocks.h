@@ -23,6 +23,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "manifest/column.h"
 
 struct ZSTD_CCtx_s;
 struct ZSTD_DCtx_s;
@@ -113,9 +114,7 @@ class BlockWriter {
  private:
   ZSTD_CCtx_s* zstd_;
   ByteVector table_;
-  ByteVector stored_;
-  std::unique_ptr<std::uint8_t[]> room_;  // a block is compressed into it
-  std::size_t room_size_ = 0;
+  ColumnBytes stored_;
   std::uint64_t raw_size_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <iterator>
 #include <memory>
 #include <new>
@@ -56,9 +57,16 @@ class Column {
   // What is held: each value, or one for all.
   [[nodiscard]] std::span<const T> held() const { return values_; }
 
+  // Takes addresses for so many, and touches no memory.
   void reserve(std::size_t size) { values_.reserve(size); }
+  // One value stands for all until the first that differs.
   void push_back(T value) {
-    spread();
+    if (size_ > 0 && mask_ == 0 && values_[0] == value) {
+      ++size_;
+      return;
+    }
+    if (size_ == 0) mask_ = 0;
+    else spread();
     values_.push_back(value);
     ++size_;
   }
@@ -90,7 +98,10 @@ struct UnwrittenAllocator : std::allocator<T> {
     ::new (static_cast<void*>(place)) U(std::forward<Args>(args)...);
   }
 };
-using TextBytes = std::vector<char, UnwrittenAllocator<char>>;
+template <typename T>
+using Unwritten = std::vector<T, UnwrittenAllocator<T>>;
+using TextBytes = Unwritten<char>;
+using ColumnBytes = Unwritten<std::uint8_t>;
 
 // Texts one behind the other. Bytes as they are: a name need not be UTF-8.
 class TextColumn {
@@ -114,7 +125,9 @@ class TextColumn {
       ends_.reserve(std::max(room_, size_ + 1));
       for (std::size_t i = 0; i < size_; ++i) ends_.push_back((i + 1) * length_);
     }
-    bytes_.insert(bytes_.end(), text.begin(), text.end());
+    const std::size_t begin = bytes_.size();
+    bytes_.resize(begin + text.size());
+    if (!text.empty()) std::memcpy(bytes_.data() + begin, text.data(), text.size());
     ++size_;
     if (!ends_.empty()) ends_.push_back(bytes_.size());
   }

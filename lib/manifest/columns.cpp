@@ -48,11 +48,10 @@ bool is_constant(Bytes raw, std::size_t count, Coding coding) {
 }  // namespace
 
 template <typename T>
-void put_integers(ByteVector& out, const Column<T>& values, Coding coding) {
+void set_integers(std::span<std::uint8_t> planes, const Column<T>& values, Coding coding) {
   using U = std::make_unsigned_t<T>;
   const std::size_t count = values.size();
-  const std::size_t begin = out.size();
-  out.resize(begin + count * sizeof(U));
+  VFSMEND_CHECK(planes.size() == count * sizeof(U));
   std::array<U, kRun> room;
   U last = 0;
   for (std::size_t first = 0; first < count; first += kRun) {
@@ -62,8 +61,15 @@ void put_integers(ByteVector& out, const Column<T>& values, Coding coding) {
       run[i] = coding == Coding::kDelta ? zigzag(static_cast<U>(value - last)) : value;
       last = value;
     }
-    shuffle<U>(run, out.data() + begin + first, count);
+    shuffle<U>(run, planes.data() + first, count);
   }
+}
+
+template <typename T>
+void put_integers(ColumnBytes& out, const Column<T>& values, Coding coding) {
+  const std::size_t begin = out.size();
+  out.resize(begin + values.size() * sizeof(T));
+  set_integers(std::span(out).subspan(begin), values, coding);
 }
 
 template <typename T>
@@ -97,9 +103,10 @@ Column<T> get_integers(Bytes raw, Coding coding) {
 }
 
 template <typename T>
-void put_column(ByteVector& out, const Column<T>& values, Coding coding) {
-  const bool same = std::all_of(values.begin(), values.end(),
-                                [&values](const T& value) { return value == values[0]; });
+void put_column(ColumnBytes& out, const Column<T>& values, Coding coding) {
+  const std::span<const T> held = values.held();
+  const bool same = std::all_of(held.begin(), held.end(),
+                                [held](const T& value) { return value == held[0]; });
   if (same && !values.empty()) return put_integers(out, Column<T>(1, values[0]), coding);
   put_integers(out, values, coding);
 }
@@ -111,25 +118,26 @@ Column<T> get_column(Bytes raw, std::size_t count, Coding coding) {
   return values.size() == count ? std::move(values) : Column<T>(count, values.held()[0]);
 }
 
-template void put_integers(ByteVector&, const Column<std::uint8_t>&, Coding);
+template void put_integers(ColumnBytes&, const Column<std::uint8_t>&, Coding);
 template Column<std::uint8_t> get_integers(Bytes, Coding);
-template void put_integers(ByteVector&, const Column<std::uint32_t>&, Coding);
+template void put_integers(ColumnBytes&, const Column<std::uint32_t>&, Coding);
+template void set_integers(std::span<std::uint8_t>, const Column<std::uint32_t>&, Coding);
 template Column<std::uint32_t> get_integers(Bytes, Coding);
-template void put_integers(ByteVector&, const Column<std::uint64_t>&, Coding);
+template void put_integers(ColumnBytes&, const Column<std::uint64_t>&, Coding);
 template Column<std::uint64_t> get_integers(Bytes, Coding);
-template void put_integers(ByteVector&, const Column<std::int32_t>&, Coding);
+template void put_integers(ColumnBytes&, const Column<std::int32_t>&, Coding);
 template Column<std::int32_t> get_integers(Bytes, Coding);
-template void put_integers(ByteVector&, const Column<std::int64_t>&, Coding);
+template void put_integers(ColumnBytes&, const Column<std::int64_t>&, Coding);
 template Column<std::int64_t> get_integers(Bytes, Coding);
-template void put_column(ByteVector&, const Column<std::uint8_t>&, Coding);
+template void put_column(ColumnBytes&, const Column<std::uint8_t>&, Coding);
 template Column<std::uint8_t> get_column(Bytes, std::size_t, Coding);
-template void put_column(ByteVector&, const Column<std::uint32_t>&, Coding);
+template void put_column(ColumnBytes&, const Column<std::uint32_t>&, Coding);
 template Column<std::uint32_t> get_column(Bytes, std::size_t, Coding);
-template void put_column(ByteVector&, const Column<std::uint64_t>&, Coding);
+template void put_column(ColumnBytes&, const Column<std::uint64_t>&, Coding);
 template Column<std::uint64_t> get_column(Bytes, std::size_t, Coding);
-template void put_column(ByteVector&, const Column<std::int32_t>&, Coding);
+template void put_column(ColumnBytes&, const Column<std::int32_t>&, Coding);
 template Column<std::int32_t> get_column(Bytes, std::size_t, Coding);
-template void put_column(ByteVector&, const Column<std::int64_t>&, Coding);
+template void put_column(ColumnBytes&, const Column<std::int64_t>&, Coding);
 template Column<std::int64_t> get_column(Bytes, std::size_t, Coding);
 
 }  // namespace vfsmend::columns

@@ -28,14 +28,17 @@ enum class Coding { kPlain, kDelta };
 
 // T: 8, 32 or 64 bits, signed ones as their two's complement.
 template <typename T>
-void put_integers(ByteVector& out, const Column<T>& values, Coding coding);
+void put_integers(ColumnBytes& out, const Column<T>& values, Coding coding);
+// The same into memory of just their size.
+template <typename T>
+void set_integers(std::span<std::uint8_t> planes, const Column<T>& values, Coding coding);
 // The values in `raw`, which has the bytes of whole ones.
 template <typename T>
 [[nodiscard]] Column<T> get_integers(Bytes raw, Coding coding);
 
 // Of a column of entries: as above, but only the first where all are the same.
 template <typename T>
-void put_column(ByteVector& out, const Column<T>& values, Coding coding);
+void put_column(ColumnBytes& out, const Column<T>& values, Coding coding);
 // Whether so many bytes can be a column of `count`.
 template <typename T>
 [[nodiscard]] bool is_column_size(std::uint64_t raw_size, std::uint64_t count) {
@@ -44,9 +47,9 @@ template <typename T>
 template <typename T>
 [[nodiscard]] Column<T> get_column(Bytes raw, std::size_t count, Coding coding);
 
-void put_texts(ByteVector& out, const TextColumn& texts);
-void put_names(ByteVector& out, const TextColumn& names);
-void put_handles(ByteVector& out, const TextColumn& handles, const Column<std::uint64_t>& ino);
+void put_texts(ColumnBytes& out, const TextColumn& texts);
+void put_names(ColumnBytes& out, const TextColumn& names);
+void put_handles(ColumnBytes& out, const TextColumn& handles, const Column<std::uint64_t>& ino);
 
 // Of `count` texts; kFormat where `raw` holds others. At most `room` bytes of text (kLimit).
 [[nodiscard]] Result<TextColumn> get_texts(Bytes raw, std::size_t count);

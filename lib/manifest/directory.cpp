@@ -8,7 +8,9 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 
+#include "base/check.h"
 #include "base/text.h"
 #include "sys/listing.h"
 #include "sys/walk.h"
@@ -61,23 +63,45 @@ std::span<std::string_view> NameList::sorted() {
   return sorted_;
 }
 
-void Directory::keep(std::size_t at, const Object& object, const Look& look) {
+const Uncommon* Directory::uncommon(std::size_t at) const {
+  const std::uint32_t position = objects[at].uncommon;
+  return position == 0 ? nullptr : &pieces[at / kPieceSize].uncommon[position - 1];
+}
+
+Uncommon& Directory::make_uncommon(std::size_t at) {
+  std::vector<Uncommon>& of_piece = pieces[at / kPieceSize].uncommon;
+  std::uint32_t& position = objects[at].uncommon;
+  if (position == 0) {
+    of_piece.emplace_back();
+    position = static_cast<std::uint32_t>(of_piece.size());
+  }
+  return of_piece[position - 1];
+}
+
+void Directory::keep(std::size_t at, const Object& object, const Look& look, std::string& bytes) {
+  if (look.end != LookEnd::kWhole) make_uncommon(at).look = look;
+  if (!is_known(look.end)) return;
   SeenObject& out = objects[at];
-  Piece& piece = pieces[at / kPieceSize];
-  out.look = look;
-  if (!out.is_known()) return;
-  out.facts = object.facts;
-  out.bytes_at = static_cast<std::uint32_t>(piece.bytes.size());
+  const ObjectFacts& facts = object.facts;
+  out.size = facts.size;
+  out.ino = facts.ino;
+  out.device = facts.device;
+  out.mtime = facts.mtime;
+  out.ctime = facts.ctime;
+  out.btime = facts.btime;
+  out.mode = facts.mode;
+  out.uid = facts.uid;
+  out.gid = facts.gid;
+  out.nlink = facts.nlink;
+  out.bytes_at = static_cast<std::uint32_t>(bytes.size());
   out.handle_type = object.handle.size == 0 ? 0 : object.handle.type;
   out.handle_size = static_cast<std::uint8_t>(object.handle.size);
   out.target_size = static_cast<std::uint16_t>(object.target.size());
-  piece.bytes.append(as_text(object.handle.bytes())).append(object.target);
-  if (!object.xattrs.empty()) {
-    piece.xattrs.push_back(object.xattrs);
-    out.xattrs = static_cast<std::uint32_t>(piece.xattrs.size());
-  }
+  bytes.append(as_text(object.handle.bytes())).append(object.target);
+  if (facts.rdev != 0) make_uncommon(at).rdev = facts.rdev;
+  if (!object.xattrs.empty()) make_uncommon(at).xattrs = object.xattrs;
   if (object.hash) {
-    out.hash = *object.hash;
+    make_uncommon(at).hash = *object.hash;
     out.notes |= kHasHash;
   }
 }
@@ -86,9 +110,10 @@ Directory& Directories::add(Directory* parent, std::uint32_t entry, std::uint32_
   const std::lock_guard lock(mutex_);
   Directory& added = all_.emplace_back();
   added.parent = parent;
+  added.number = static_cast<std::uint32_t>(all_.size() - 1);
   added.entry = entry;
   added.scope = scope;
-  if (parent != nullptr) parent->objects[entry].below = &added;
+  if (parent != nullptr) parent->objects[entry].below = added.number + 1;
   return added;
 }
 
@@ -96,34 +121,39 @@ void Directories::set_names(Directory& directory, NameList& names) {
   const std::span<std::string_view> sorted = names.sorted();
   std::size_t size = 0;
   for (const std::string_view name : sorted) size += name.size() + 1;
-  char* to = memory_.make<char>(size).data();
-  directory.names = memory_.make<std::string_view>(sorted.size());
+  VFSMEND_CHECK(size <= std::numeric_limits<std::uint32_t>::max());
+  const std::span<char> text = memory_.make<char>(size);
+  directory.text = {text.data(), text.size()};
+  set_objects(directory, sorted.size());
+  std::size_t at = 0;
   for (std::size_t i = 0; i < sorted.size(); ++i) {
-    std::memcpy(to, sorted[i].data(), sorted[i].size() + 1);
-    directory.names[i] = {to, sorted[i].size()};
-    to += sorted[i].size() + 1;
-  }
-  set_objects(directory);
-  for (std::size_t i = 0; i < sorted.size(); ++i) {
-    directory.objects[i].not_utf8 = !is_utf8(directory.names[i]);
+    std::memcpy(text.data() + at, sorted[i].data(), sorted[i].size() + 1);
+    directory.objects[i].name_at = static_cast<std::uint32_t>(at);
+    at += sorted[i].size() + 1;
   }
 }
 
 void Directories::set_nameless(Directory& directory, std::size_t count) {
-  directory.names = memory_.make<std::string_view>(count);
-  std::ranges::fill(directory.names, "");
-  set_objects(directory);
+  directory.text = std::string_view("", 1);
+  set_objects(directory, count);
 }
 
-void Directories::set_objects(Directory& directory) {
-  directory.objects = memory_.make<SeenObject>(directory.names.size());
-  directory.pieces.resize(directory.names.size() / kPieceSize + 1);
+void Directories::set_objects(Directory& directory, std::size_t count) {
+  directory.objects = memory_.make<SeenObject>(count);
+  directory.pieces.resize(count / kPieceSize + 1);
+}
+
+Look Directories::look_of(const Directory& directory, std::size_t at) const {
+  const std::uint32_t below = directory.objects[at].below;
+  if (below != 0 && all_[below - 1].problem.end != LookEnd::kWhole) return all_[below - 1].problem;
+  const Uncommon* uncommon = directory.uncommon(at);
+  return uncommon == nullptr ? Look{} : uncommon->look;
 }
 
 int Directories::open(sys::Calls& calls, int share, Directory& directory, bool for_reading) {
   const std::uint64_t flags = for_reading ? kReading : kSearching;
   Directory& parent = *directory.parent;
-  const std::string_view name = parent.names[directory.entry];
+  const std::string_view name = parent.name(directory.entry);
   int fd = 0;
   if (parent.parent == nullptr) fd = open_component(calls, share, ".", flags);
   else if (parent.crowded) fd = open_by_path(calls, share, directory, flags);
@@ -134,7 +164,7 @@ int Directories::open(sys::Calls& calls, int share, Directory& directory, bool f
   struct statx stat{};
   const int err = calls.statx(fd, "", AT_EMPTY_PATH, kObjectMask, stat);
   const ObjectFacts now = facts_of(stat);
-  const ObjectFacts& seen = parent.objects[directory.entry].facts;
+  const SeenObject& seen = parent.objects[directory.entry];
   if (err == 0 && now.ino == seen.ino && now.device == seen.device) return 0;
   directory.fd.reset();
   open_.fetch_sub(1);
@@ -145,7 +175,7 @@ int Directories::open_by_path(sys::Calls& calls, int share, const Directory& dir
                               std::uint64_t flags) {
   std::vector<std::string> way;
   for (const Directory* at = &directory; at->parent->parent != nullptr; at = at->parent) {
-    way.emplace_back(at->parent->names[at->entry]);
+    way.emplace_back(at->parent->name(at->entry));
   }
   sys::UniqueFd bind;
   if (!way.empty() && way.back().starts_with('/')) {
@@ -169,7 +199,7 @@ std::string Directories::path_of(const Directory& directory) {
   std::string path;
   for (const Directory* at = &directory; at->parent != nullptr && at->parent->parent != nullptr;
        at = at->parent) {
-    const std::string_view name = at->parent->names[at->entry];
+    const std::string_view name = at->parent->name(at->entry);
     if (path.size() + name.size() > kLongestPath) return "../" + path;
     path.insert(0, path.empty() ? "" : "/").insert(0, name);
   }

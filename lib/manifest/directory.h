@@ -24,47 +24,70 @@ namespace vfsmend {
 
 struct Directory;
 
-struct SeenObject {
-  ObjectFacts facts;
+// What most objects do not have.
+struct Uncommon {
+  std::uint64_t rdev = 0;
   ContentHash hash{};
-  NodeId node = 0;
-  Directory* below = nullptr;   // what was seen in it
+  XattrSet xattrs;
   Look look;
+  bool not_hashed = false;  // it should have been, and the budget was used up
+  bool not_utf8 = false;    // its name
+};
+
+// What was seen of an object: small, since a walk has as many of them as the share has names, and
+// memory that is touched for the first time is what a capture of a large tree waits for.
+struct SeenObject {
+  std::uint64_t size = 0;
+  std::uint64_t ino = 0;
+  std::uint64_t device = 0;     // makedev()
+  NodeId node = 0;
+  std::int64_t mtime = kNoTime;
+  std::int64_t ctime = kNoTime;
+  std::int64_t btime = kNoTime;
+  std::uint32_t mode = 0;
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  std::uint32_t nlink = 0;
+  std::uint32_t name_at = 0;    // in the text of its directory
   std::uint32_t bytes_at = 0;   // of its handle, then its target, in the bytes of its piece
-  std::uint32_t xattrs = 0;     // 1 + position in the xattrs of its piece; 0: none
+  std::uint32_t below = 0;      // 1 + the number of the directory that it is
+  std::uint32_t uncommon = 0;   // 1 + position in its piece; 0: it has nothing uncommon
   std::int32_t handle_type = 0;
   std::uint16_t target_size = 0;
   std::uint8_t handle_size = 0;
   std::uint8_t notes = 0;       // kHasHash, kOpen
-  bool not_hashed = false;      // it should have been, and the budget was used up
-  bool not_utf8 = false;        // its name
-
-  // Its facts are those of one object.
-  [[nodiscard]] bool is_known() const {
-    return look.end == LookEnd::kWhole || look.end == LookEnd::kUnreadable;
-  }
-  void set_problem(const Look& problem) { look = problem; }
 };
 
-// Names that are looked at in one go, by one thread, which has a place of its own for their bytes.
+[[nodiscard]] constexpr bool is_known(LookEnd end) {
+  return end == LookEnd::kWhole || end == LookEnd::kUnreadable;
+}
+
+// Objects that are looked at in one go, by one thread.
 struct Piece {
-  std::string bytes;
-  std::vector<XattrSet> xattrs;
+  std::string_view bytes;
+  std::vector<Uncommon> uncommon;
 };
 inline constexpr std::size_t kPieceSize = 256;  // names
 
 struct Directory {
   Directory* parent = nullptr;  // null: what holds the share itself
+  std::uint32_t number = 0;     // among all
   std::uint32_t entry = 0;      // of it in the parent
   std::uint32_t scope = 0;      // position in the scope, or kNoIndex
   sys::UniqueFd fd;
   bool crowded = false;         // too many are open: what is below goes by path
   std::atomic<std::uint32_t> unfinished{0};  // what still needs `fd`
-  std::span<std::string_view> names;         // ascending; a NUL follows each
-  std::span<SeenObject> objects;             // by name
+  std::string_view text;                     // of the names; a NUL follows each
+  std::span<SeenObject> objects;             // by name, ascending
   std::vector<Piece> pieces;
+  Look problem;                              // of opening and listing it
 
-  void keep(std::size_t at, const Object& object, const Look& look);
+  [[nodiscard]] std::string_view name(std::size_t at) const { return text.data() + objects[at].name_at; }
+  [[nodiscard]] const Uncommon* uncommon(std::size_t at) const;
+  // For the thread that looks at its piece: what was seen of one of them, with its handle and target
+  // behind the `bytes` of those before it.
+  void keep(std::size_t at, const Object& object, const Look& look, std::string& bytes);
+  Uncommon& make_uncommon(std::size_t at);
 };
 
 // The names of one directory, as they come from the kernel. For one after the other.
@@ -90,7 +113,11 @@ class Directories {
   void set_names(Directory& directory, NameList& names);
   // So many objects of which none has a name.
   void set_nameless(Directory& directory, std::size_t count);
+  // The bytes of a piece, when all of it has been looked at. Thread-safe, but for one piece.
+  void set_bytes(Piece& piece, std::string_view bytes) { piece.bytes = memory_.keep(bytes); }
   [[nodiscard]] const std::deque<Directory>& all() const { return all_; }
+  // How an object that was looked at was found in the end.
+  [[nodiscard]] Look look_of(const Directory& directory, std::size_t at) const;
 
   // Opens a directory for searching, or for reading too, and makes sure that it is the object that
   // was seen in its parent: else -ENOENT.
@@ -101,7 +128,7 @@ class Directories {
   [[nodiscard]] static std::string path_of(const Directory& directory);
 
  private:
-  void set_objects(Directory& directory);
+  void set_objects(Directory& directory, std::size_t count);
   [[nodiscard]] int open_by_path(sys::Calls& calls, int share, const Directory& directory,
                                  std::uint64_t flags);
 

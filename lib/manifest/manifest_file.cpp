@@ -44,7 +44,7 @@ void for_each_integer(Entries& e, Visit&& visit) {
   visit(BlockKind::kNotes, Coding::kPlain, e.notes);
 }
 
-void put_hashes(ByteVector& out, const EntryTable& e) {
+void put_hashes(ColumnBytes& out, const EntryTable& e) {
   Column<std::uint64_t> halves;
   halves.reserve(2 * e.hash.size());
   for (const auto& hash : e.hash) {
@@ -53,9 +53,12 @@ void put_hashes(ByteVector& out, const EntryTable& e) {
   columns::put_integers(out, halves, Coding::kPlain);
 }
 
-void put_block(ByteVector& out, const ManifestSection& section, BlockKind kind) {
+void put_block(ColumnBytes& out, const ManifestSection& section, BlockKind kind) {
   const EntryTable& e = section.entries;
-  if (kind == BlockKind::kSection) out = encode_section_head(section);
+  if (kind == BlockKind::kSection) {
+    const ByteVector head = encode_section_head(section);
+    out.assign(head.begin(), head.end());
+  }
   if (kind == BlockKind::kName) columns::put_names(out, e.name);
   if (kind == BlockKind::kHandle) columns::put_handles(out, e.handle, e.ino);
   if (kind == BlockKind::kTarget) columns::put_texts(out, e.target);
@@ -68,7 +71,7 @@ void put_block(ByteVector& out, const ManifestSection& section, BlockKind kind) 
 // The blocks from `first` to `last`, in their order.
 void encode_part(const ManifestSection& section, std::uint32_t number, BlockKind first, BlockKind last,
                  BlockWriter& out) {
-  ByteVector raw;  // for one after the other: memory that was written once costs no page fault
+  ColumnBytes raw;  // for one after the other: memory that was written once costs no page fault
   for (auto kind = first; kind <= last; kind = BlockKind{static_cast<std::uint32_t>(kind) + 1}) {
     if (kind == BlockKind::kHash && section.entries.hash.empty()) continue;
     raw.clear();
@@ -78,7 +81,7 @@ void encode_part(const ManifestSection& section, std::uint32_t number, BlockKind
 }
 
 void encode_section(const ManifestSection& section, std::uint32_t number, BlockWriter& out) {
-  constexpr auto kMiddle = BlockKind::kIno;  // about as much work before as behind it
+  constexpr auto kMiddle = BlockKind::kNlink;  // about as much work before as behind it
   const auto behind = BlockKind{static_cast<std::uint32_t>(kMiddle) + 1};
   if (section.entries.size_of() < kWrittenByTwo) {
     encode_part(section, number, BlockKind::kSection, kLastBlock, out);

@@ -15,10 +15,11 @@ namespace vfsmend::columns {
 
 inline constexpr std::size_t kRun = 2048;  // values
 
-// `plane` is where the run's first bytes go; its second ones go `stride` further.
+// `plane` is where the run's first bytes go; its second ones go `stride` further; `planes` of them.
 template <typename U>
-void shuffle(std::span<const U> run, std::uint8_t* plane, std::size_t stride) {
-  for (std::size_t byte = 0; byte < sizeof(U); ++byte, plane += stride) {
+void shuffle(std::span<const U> run, std::uint8_t* plane, std::size_t stride,
+             std::size_t planes = sizeof(U)) {
+  for (std::size_t byte = 0; byte < planes; ++byte, plane += stride) {
     const std::size_t shift = 8 * byte;
     for (std::size_t i = 0; i < run.size(); ++i) plane[i] = static_cast<std::uint8_t>(run[i] >> shift);
   }

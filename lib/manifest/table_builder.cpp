@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "manifest/table_builder.h"
 
+#include <deque>
 #include <map>
 #include <span>
 #include <unordered_map>
@@ -12,7 +13,7 @@ namespace vfsmend {
 namespace {
 
 constexpr std::size_t kWorthAThread = 4'096;  // entries
-constexpr std::uint64_t kMemoryPerEntry = 160;  // bytes: its columns, and what packs one of them
+constexpr std::uint64_t kMemoryPerEntry = 112;  // bytes: its columns, and what packs one of them
 
 // A directory, and where it stands in the table itself.
 struct Placed {
@@ -21,49 +22,45 @@ struct Placed {
 };
 
 // Breadth first.
-std::vector<Placed> placed(const Directories& directories) {
-  std::vector<Placed> out = {{&directories.all().front(), kNoParent}};
-  out.reserve(directories.all().size());
+std::vector<Placed> placed(const std::deque<Directory>& all) {
+  std::vector<Placed> out = {{&all.front(), kNoParent}};
+  out.reserve(all.size());
   std::uint32_t position = 0;
   for (std::size_t next = 0; next < out.size(); ++next) {
     for (const SeenObject& object : out[next].directory->objects) {
-      if (object.below != nullptr) out.push_back({object.below, position});
+      if (object.below != 0) out.push_back({&all[object.below - 1], position});
       ++position;
     }
   }
   return out;
 }
 
-// The columns that are numbers of an object by itself.
+// The columns that are numbers of an object by itself. Those that are the same for all objects of most
+// shares get no room before they need it.
 class NumberBuilder {
  public:
   explicit NumberBuilder(TreeLook& out) : out_(out), e_(out.entries) {}
 
   void reserve(std::size_t count) {
-    for (auto* column : {&e_.parent, &e_.mode, &e_.uid, &e_.gid, &e_.nlink, &e_.device}) {
-      column->reserve(count);
-    }
-    for (auto* column : {&e_.node, &e_.size, &e_.ino, &e_.rdev}) column->reserve(count);
+    for (auto* column : {&e_.parent, &e_.mode, &e_.nlink}) column->reserve(count);
+    for (auto* column : {&e_.size, &e_.ino}) column->reserve(count);
     for (auto* column : {&e_.mtime, &e_.ctime, &e_.btime}) column->reserve(count);
-    e_.handle_type.reserve(count);
   }
 
-  void add(const SeenObject& object, std::uint32_t parent) {
-    const ObjectFacts& facts = object.facts;
+  void add(const SeenObject& object, std::uint32_t parent, const Uncommon* uncommon, bool known) {
     e_.parent.push_back(parent);
     e_.node.push_back(object.node);
-    e_.mode.push_back(facts.mode);
-    e_.uid.push_back(facts.uid);
-    e_.gid.push_back(facts.gid);
-    e_.nlink.push_back(facts.nlink);
-    e_.size.push_back(facts.size);
-    e_.device.push_back(device(facts.device));
-    e_.ino.push_back(facts.ino);
-    e_.rdev.push_back(facts.rdev);
-    const bool known = object.is_known();
-    e_.mtime.push_back(known ? facts.mtime : kNoTime);
-    e_.ctime.push_back(known ? facts.ctime : kNoTime);
-    e_.btime.push_back(known ? facts.btime : kNoTime);
+    e_.mode.push_back(object.mode);
+    e_.uid.push_back(object.uid);
+    e_.gid.push_back(object.gid);
+    e_.nlink.push_back(object.nlink);
+    e_.size.push_back(object.size);
+    e_.device.push_back(device(object.device));
+    e_.ino.push_back(object.ino);
+    e_.rdev.push_back(uncommon == nullptr ? 0 : uncommon->rdev);
+    e_.mtime.push_back(known ? object.mtime : kNoTime);
+    e_.ctime.push_back(known ? object.ctime : kNoTime);
+    e_.btime.push_back(known ? object.btime : kNoTime);
     e_.handle_type.push_back(object.handle_type);
   }
 
@@ -85,51 +82,57 @@ class NumberBuilder {
 // The other columns, and what is to be told.
 class TextBuilder {
  public:
-  explicit TextBuilder(TreeLook& out) : out_(out) { out_.xattr_sets.emplace_back(); }
+  TextBuilder(const Directories& directories, TreeLook& out) : directories_(directories), out_(out) {
+    out_.xattr_sets.emplace_back();
+  }
 
   void reserve(std::size_t count, std::span<const Placed> order) {
-    std::size_t bytes = 0;
+    std::size_t names = 0;
+    std::size_t handles_and_targets = 0;
     for (const auto& [directory, parent] : order) {
-      for (const std::string_view name : directory->names) bytes += name.size();
+      names += directory->text.size();
+      for (const Piece& piece : directory->pieces) handles_and_targets += piece.bytes.size();
     }
-    out_.entries.name.reserve(count, bytes);
-    out_.entries.xattrs.reserve(count);
-    out_.entries.notes.reserve(count);
+    out_.entries.name.reserve(count, names);
+    out_.entries.handle.reserve(count, handles_and_targets);
   }
 
   void add(const Directory& directory, std::size_t at) {
     const SeenObject& object = directory.objects[at];
-    const Piece& piece = directory.pieces[at / kPieceSize];
-    const std::string_view bytes(piece.bytes);
+    const Uncommon* const uncommon = directory.uncommon(at);
+    const std::string_view bytes = directory.pieces[at / kPieceSize].bytes;
     EntryTable& e = out_.entries;
-    e.name.add(directory.names[at]);
+    e.name.add(directory.name(at));
     e.handle.add(bytes.substr(object.bytes_at, object.handle_size));
     e.target.add(bytes.substr(object.bytes_at + object.handle_size, object.target_size));
-    e.xattrs.push_back(object.xattrs == 0 ? 0 : set_of(piece.xattrs[object.xattrs - 1]));
+    e.xattrs.push_back(uncommon == nullptr ? 0 : set_of(uncommon->xattrs));
     // From the first that has one on, each has a place for it.
     if ((object.notes & kHasHash) != 0) e.hash.resize(e.notes.size());
-    if (!e.hash.empty() || (object.notes & kHasHash) != 0) e.hash.push_back(object.hash);
-    add_notes(directory, at);
+    if (!e.hash.empty() || (object.notes & kHasHash) != 0) {
+      e.hash.push_back(uncommon == nullptr ? ContentHash{} : uncommon->hash);
+    }
+    add_notes(directory, at, uncommon);
   }
 
  private:
   std::uint32_t set_of(const XattrSet& found) {
+    if (found.empty()) return 0;
     const auto [known, is_new] =
         sets_.try_emplace(found, static_cast<std::uint32_t>(out_.xattr_sets.size()));
     if (is_new) out_.xattr_sets.push_back(found);
     return known->second;
   }
 
-  void add_notes(const Directory& directory, std::size_t at) {
-    const SeenObject& object = directory.objects[at];
+  void add_notes(const Directory& directory, std::size_t at, const Uncommon* uncommon) {
+    const Look look = directories_.look_of(directory, at);
     const auto entry = static_cast<std::uint32_t>(out_.entries.notes.size());
-    std::uint8_t notes = object.notes;
+    std::uint8_t notes = directory.objects[at].notes;
     const auto tell = [&](TreeNote::Kind kind) {
-      out_.notes.push_back({kind, entry, object.look.err, object.look.what});
+      out_.notes.push_back({kind, entry, look.err, look.what});
     };
-    if (object.not_utf8) tell(TreeNote::Kind::kNotUtf8);
-    if (object.not_hashed) tell(TreeNote::Kind::kNotHashed);
-    switch (object.look.end) {
+    if (uncommon != nullptr && uncommon->not_utf8) tell(TreeNote::Kind::kNotUtf8);
+    if (uncommon != nullptr && uncommon->not_hashed) tell(TreeNote::Kind::kNotHashed);
+    switch (look.end) {
       case LookEnd::kWhole: break;
       case LookEnd::kVanished:
         notes |= kVanished;
@@ -147,13 +150,18 @@ class TextBuilder {
     out_.entries.notes.push_back(notes);
   }
 
+  const Directories& directories_;
   TreeLook& out_;
   std::map<XattrSet, std::uint32_t> sets_;
 };
 
-void build_numbers(std::span<const Placed> order, NumberBuilder& builder) {
+void build_numbers(const Directories& directories, std::span<const Placed> order,
+                   NumberBuilder& builder) {
   for (const auto& [directory, parent] : order) {
-    for (const SeenObject& object : directory->objects) builder.add(object, parent);
+    for (std::size_t i = 0; i < directory->objects.size(); ++i) {
+      builder.add(directory->objects[i], parent, directory->uncommon(i),
+                  is_known(directories.look_of(*directory, i).end));
+    }
   }
 }
 
@@ -168,16 +176,16 @@ void build_texts(std::span<const Placed> order, TextBuilder& builder) {
 TreeLook build_table(const Directories& directories,
                      const std::function<void(std::uint64_t bytes)>& expect_memory) {
   TreeLook out;
-  const std::vector<Placed> order = placed(directories);
+  const std::vector<Placed> order = placed(directories.all());
   std::size_t count = 0;
   for (const Placed& each : order) count += each.directory->objects.size();
   if (expect_memory) expect_memory(count * kMemoryPerEntry);
   // What they need is taken by this thread: the heap that was made ready is its own.
   NumberBuilder numbers(out);
-  TextBuilder texts(out);
+  TextBuilder texts(directories, out);
   numbers.reserve(count);
   texts.reserve(count, order);
-  const auto add_numbers = [&] { build_numbers(order, numbers); };
+  const auto add_numbers = [&] { build_numbers(directories, order, numbers); };
   const auto add_texts = [&] { build_texts(order, texts); };
   if (count >= kWorthAThread) {
     sys::do_both(add_numbers, add_texts);

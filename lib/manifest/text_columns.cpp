@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <span>
 #include <string>
@@ -45,11 +46,27 @@ TextBytes copy_of(Bytes text) {
   return bytes;
 }
 
-std::size_t shared_length(std::string_view a, std::string_view b) {
-  const std::size_t most = std::min({a.size(), b.size(), kMaxShared});
-  return static_cast<std::size_t>(
-      std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(most), b.begin()).first -
-      a.begin());
+// Of two eight bytes that differ: the position of the first that does.
+std::size_t first_different(std::uint64_t x, std::uint64_t y) {
+  const int bits = std::endian::native == std::endian::little ? std::countr_zero(x ^ y)
+                                                              : std::countl_zero(x ^ y);
+  return static_cast<std::size_t>(bits) / 8;
+}
+
+// How many of the first `most` bytes are the same; of both so many `readable` ones are there, which
+// are compared eight at a time.
+std::size_t shared_length(const char* a, const char* b, std::size_t most, std::size_t readable) {
+  std::size_t at = 0;
+  while (at < most && at + sizeof(std::uint64_t) <= readable) {
+    std::uint64_t x = 0;
+    std::uint64_t y = 0;
+    std::memcpy(&x, a + at, sizeof x);
+    std::memcpy(&y, b + at, sizeof y);
+    if (x != y) return std::min(most, at + first_different(x, y));
+    at += sizeof x;
+  }
+  while (at < most && a[at] == b[at]) ++at;
+  return std::min(at, most);
 }
 
 std::uint8_t ino_byte(std::uint64_t ino, std::size_t i) {
@@ -148,6 +165,22 @@ void put_groups(std::span<const std::uint64_t> run, std::size_t bytes, std::size
   }
 }
 
+// The inverse of put_groups.
+void get_groups(const char* from, std::size_t bytes, std::size_t length,
+                std::span<std::uint64_t> run) {
+  const auto get = [&from](std::size_t count) {
+    std::uint64_t value = 0;
+    for (std::size_t k = 0; k < count; ++k) {
+      value |= std::uint64_t{static_cast<std::uint8_t>(from[k])} << (8 * k);
+    }
+    return value;
+  };
+  for (std::uint64_t& value : run) {
+    value = bytes == sizeof(value) ? get(sizeof(value)) : get(bytes);
+    from += length;
+  }
+}
+
 // Handles of one length, the usual case: eight bytes of each at a time, which are one number.
 void join_handles(const std::uint8_t* planes, std::size_t length, std::uint8_t ino_at,
                   const Column<std::uint64_t>& ino, char* to) {
@@ -170,9 +203,29 @@ void join_handles(const std::uint8_t* planes, std::size_t length, std::uint8_t i
   }
 }
 
+// The inverse of join_handles.
+void split_handles(const char* from, std::size_t length, std::uint8_t ino_at,
+                   const Column<std::uint64_t>& ino, std::uint8_t* planes) {
+  const bool has_ino = ino_at + kInoBytes <= length;
+  std::array<std::uint64_t, kRun> room;
+  for (std::size_t first = 0; first < ino.size(); first += kRun) {
+    const std::span<std::uint64_t> run(room.data(), std::min(kRun, ino.size() - first));
+    for (std::size_t group = 0; group < length; group += sizeof(room[0])) {
+      const std::size_t bytes = std::min(sizeof(room[0]), length - group);
+      get_groups(from + first * length + group, bytes, length, run);
+      if (has_ino && ino_at < group + sizeof(room[0]) && group < ino_at + kInoBytes) {
+        for (std::size_t i = 0; i < run.size(); ++i) {
+          run[i] ^= ino_in_group(ino[first + i], ino_at, group);
+        }
+      }
+      shuffle<std::uint64_t>(run, planes + group * ino.size() + first, ino.size(), bytes);
+    }
+  }
+}
+
 }  // namespace
 
-void put_texts(ByteVector& out, const TextColumn& texts) {
+void put_texts(ColumnBytes& out, const TextColumn& texts) {
   Column<std::uint32_t> lengths;
   lengths.reserve(texts.size());
   for (std::size_t i = 0; i < texts.size(); ++i) {
@@ -200,20 +253,31 @@ Result<TextColumn> get_texts(Bytes raw, std::size_t count) {
   return TextColumn(copy_of(bytes), std::move(ends));
 }
 
-void put_names(ByteVector& out, const TextColumn& names) {
+void put_names(ColumnBytes& out, const TextColumn& names) {
+  const std::size_t count = names.size();
+  const std::size_t begin = out.size();
+  // First as if no name shared anything, and with room for whole steps of a copy.
+  const std::size_t rests_at = begin + count * (1 + sizeof(std::uint32_t));
+  out.resize(rests_at + names.bytes().size() + kShort);
+  auto* rest_to = reinterpret_cast<char*>(out.data() + rests_at);
   Column<std::uint32_t> rests;
-  rests.reserve(names.size());
-  ByteVector text;
-  text.reserve(names.bytes().size());
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const std::size_t shared = i == 0 ? 0 : shared_length(names[i - 1], names[i]);
-    const Bytes rest = as_bytes(names[i].substr(shared));
-    out.push_back(static_cast<std::uint8_t>(shared));
-    rests.push_back(static_cast<std::uint32_t>(rest.size()));
-    text.insert(text.end(), rest.begin(), rest.end());
+  rests.reserve(count);
+  std::string_view last;
+  const char* const end = names.bytes().data() + names.bytes().size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string_view name = names[i];
+    const auto readable = static_cast<std::size_t>(end - name.data());
+    const std::size_t most = std::min({last.size(), name.size(), kMaxShared});
+    const std::size_t shared = shared_length(last.data(), name.data(), most, readable);
+    const std::size_t rest = name.size() - shared;
+    copy_text(name.data() + shared, rest, rest_to, readable - shared >= kShort);
+    out[begin + i] = static_cast<std::uint8_t>(shared);
+    rests.push_back(static_cast<std::uint32_t>(rest));
+    rest_to += rest;
+    last = name;
   }
-  put_integers(out, rests, Coding::kPlain);
-  out.insert(out.end(), text.begin(), text.end());
+  set_integers({out.data() + begin + count, count * sizeof(std::uint32_t)}, rests, Coding::kPlain);
+  out.resize(static_cast<std::size_t>(reinterpret_cast<std::uint8_t*>(rest_to) - out.data()));
 }
 
 Result<TextColumn> get_names(Bytes raw, std::size_t count, std::uint64_t room) {
@@ -247,22 +311,28 @@ Result<TextColumn> get_names(Bytes raw, std::size_t count, std::uint64_t room) {
   return TextColumn(std::move(bytes), std::move(ends));
 }
 
-void put_handles(ByteVector& out, const TextColumn& handles, const Column<std::uint64_t>& ino) {
-  std::string bytes(handles.bytes());
+void put_handles(ColumnBytes& out, const TextColumn& handles, const Column<std::uint64_t>& ino) {
   const std::uint8_t at = find_ino(handles, ino);
   std::vector<std::uint64_t> ends(handles.size());
   std::size_t longest = 0;
   out.push_back(at);
   for (std::size_t i = 0; i < handles.size(); ++i) {
-    VFSMEND_CHECK(handles[i].size() <= kMaxHandleBytes);
-    out.push_back(static_cast<std::uint8_t>(handles[i].size()));
-    longest = std::max(longest, handles[i].size());
+    const std::size_t size = handles[i].size();
+    VFSMEND_CHECK(size <= kMaxHandleBytes);
+    out.push_back(static_cast<std::uint8_t>(size));
+    longest = std::max(longest, size);
     ends[i] = handles.end_of(i);
   }
+  const std::size_t begin = out.size();
+  out.resize(begin + handles.bytes().size());
+  if (handles.bytes().size() == longest * handles.size()) {
+    split_handles(handles.bytes().data(), longest, at, ino, out.data() + begin);
+    return;
+  }
+  std::string bytes(handles.bytes());
   if (at != kNoIno) xor_ino(bytes, ends, ino, at);
-  by_position(ends, longest, [&](std::uint64_t i) {
-    out.push_back(static_cast<std::uint8_t>(bytes[i]));
-  });
+  std::uint8_t* to = out.data() + begin;
+  by_position(ends, longest, [&](std::uint64_t i) { *to++ = static_cast<std::uint8_t>(bytes[i]); });
 }
 
 Result<TextColumn> get_handles(Bytes raw, const Column<std::uint64_t>& ino) {

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <mutex>
 
+#include "base/text.h"
 #include "manifest/directory.h"
 #include "manifest/table_builder.h"
 #include "sys/object_handle.h"
@@ -27,9 +28,8 @@ class TreeWalk {
   TreeLook run() {
     Directory& top = directories_.add(nullptr, 0, 0);
     directories_.set_nameless(top, 1 + in_.loose.size());
-    look(top, 0, in_.share, "", in_.scope.names().front().node, in_.scope.names().front().open);
-    look_at_loose_inodes(top);
-    if (S_ISDIR(top.objects[0].facts.mode)) add_directory(top, 0, 0);
+    look_at_top(top);
+    if (S_ISDIR(top.objects[0].mode)) add_directory(top, 0, 0);
     pool_.run(in_.helpers);
     TreeLook out = build_table(directories_, in_.expect_memory);
     out.hashed_bytes = in_.hash_budget - budget_.load();
@@ -53,15 +53,14 @@ class TreeWalk {
   void open(Directory& directory) {
     const int err = directories_.open(in_.calls, in_.share, directory, in_.whole_tree);
     if (!directory.parent->crowded) directories_.finish_one(*directory.parent);
-    SeenObject& itself = directory.parent->objects[directory.entry];
     if (err < 0) {
-      itself.set_problem(err == -ELOOP || err == -ENOTDIR || err == -ENOENT || err == -ESTALE
-                             ? Look{LookEnd::kChanging, 0, ""}
-                             : Look{LookEnd::kUnreadable, -err, "directory"});
+      const bool moved = err == -ELOOP || err == -ENOTDIR || err == -ENOENT || err == -ESTALE;
+      directory.problem = moved ? Look{LookEnd::kChanging, 0, ""}
+                             : Look{LookEnd::kUnreadable, -err, "directory"};
       return;
     }
-    list(directory, itself);
-    const std::size_t count = directory.names.size();
+    list(directory);
+    const std::size_t count = directory.objects.size();
     directory.unfinished.store(static_cast<std::uint32_t>(count / kPieceSize + 1));
     for (std::size_t at = kPieceSize; at <= count && !directory.crowded; at += kPieceSize) {
       pool_.add({[this, &directory, at] { look_at_piece(directory, at); }, &directory});
@@ -73,7 +72,7 @@ class TreeWalk {
     }
   }
 
-  void list(Directory& directory, SeenObject& itself) {
+  void list(Directory& directory) {
     thread_local NameList names;
     names.clear();
     int err = 0;
@@ -87,24 +86,27 @@ class TreeWalk {
       err = read_unspeakable_names(in_.calls, directory.fd.get(), 64 + 16 * names.size(), names);
     }
     if (err > 0) listing_cut_ = true;
-    if (err < 0) itself.set_problem({LookEnd::kUnreadable, -err, "directory"});
+    if (err < 0) directory.problem = {LookEnd::kUnreadable, -err, "directory"};
     directories_.set_names(directory, names);
   }
 
   void look_at_piece(Directory& directory, std::size_t begin) {
-    const std::size_t end = std::min(begin + kPieceSize, directory.names.size());
+    const std::size_t end = std::min(begin + kPieceSize, directory.objects.size());
     std::uint32_t scope = directory.scope == kNoIndex ? 0 : in_.scope.children(directory.scope).first;
+    thread_local std::string bytes;
+    bytes.clear();
     for (std::size_t i = begin; i < end; ++i) {
-      const std::string_view name = directory.names[i];
+      const std::string_view name = directory.name(i);
       const std::uint32_t known = find_in_scope(directory, name, scope);
       const Scope::Name* const known_as = known == kNoIndex ? nullptr : &in_.scope.names()[known];
-      look(directory, i, directory.fd.get(), name.data(), known_as ? known_as->node : 0,
-           known_as && known_as->open);
-      const SeenObject& object = directory.objects[i];
-      if (S_ISDIR(object.facts.mode) && object.is_known()) {
+      const bool is_known = look(directory, i, directory.fd.get(), name.data(),
+                                 known_as ? known_as->node : 0, known_as && known_as->open, bytes);
+      if (!is_utf8(name)) directory.make_uncommon(i).not_utf8 = true;
+      if (is_known && S_ISDIR(directory.objects[i].mode)) {
         add_directory(directory, static_cast<std::uint32_t>(i), known);
       }
     }
+    directories_.set_bytes(directory.pieces[begin / kPieceSize], bytes);
     directories_.finish_one(directory);
   }
 
@@ -119,39 +121,50 @@ class TreeWalk {
     return at != names.end() && at->text == name ? hint : kNoIndex;
   }
 
-  void look(Directory& directory, std::size_t at, int dir, const char* name, NodeId node, bool open) {
+  // Whether its facts are those of one object.
+  bool look(Directory& directory, std::size_t at, int dir, const char* name, NodeId node, bool open,
+            std::string& bytes) {
     thread_local Object object;
     const int base = *name == '/' ? AT_FDCWD : dir;  // a bind of CubeSandbox
     bool over_budget = false;
     LookOptions options{began_, nullptr};
     if (in_.hash == HashScope::kAll || (in_.hash == HashScope::kUsed && open)) {
-      options.may_hash = [&](std::uint64_t bytes) {
-        over_budget = !take_from_budget(bytes);
+      options.may_hash = [&](std::uint64_t size) {
+        over_budget = !take_from_budget(size);
         return !over_budget;
       };
     }
     const Look look = look_at(in_.calls, base, name, options, object);
-    directory.keep(at, object, look);
+    directory.keep(at, object, look, bytes);
     SeenObject& kept = directory.objects[at];
     kept.node = node;
     if (open) kept.notes |= kOpen;
-    kept.not_hashed = over_budget && look.end == LookEnd::kWhole;
+    if (over_budget && look.end == LookEnd::kWhole) directory.make_uncommon(at).not_hashed = true;
+    return is_known(look.end);
   }
 
-  void look_at_loose_inodes(Directory& top) {
-    if (in_.loose.empty()) return;
+  // The share itself and the loose inodes. Before there are threads: opening by handle needs the
+  // working directory.
+  void look_at_top(Directory& top) {
     const sys::KeepsWorkingDirectory here(in_.calls);
-    for (std::size_t i = 0; i < in_.loose.size(); ++i) look_at_loose(top, i);
+    for (std::size_t begin = 0; begin < top.objects.size(); begin += kPieceSize) {
+      std::string bytes;
+      const std::size_t end = std::min(begin + kPieceSize, top.objects.size());
+      for (std::size_t i = begin; i < end; ++i) {
+        const Scope::Name& share = in_.scope.names().front();
+        if (i == 0) look(top, 0, in_.share, "", share.node, share.open, bytes);
+        else look_at_loose(top, i, in_.loose[i - 1], bytes);
+      }
+      directories_.set_bytes(top.pieces[begin / kPieceSize], bytes);
+    }
   }
 
-  // Before there are threads: opening by handle needs the working directory.
-  void look_at_loose(Directory& top, std::size_t at) {
-    const LooseInode& inode = in_.loose[at];
+  void look_at_loose(Directory& top, std::size_t at, const LooseInode& inode, std::string& bytes) {
     const sys::UniqueFd fd(sys::open_by_object_handle(in_.calls, inode.mount_dir,
                                                       inode.handle->type, inode.handle->data));
-    if (fd.valid()) look(top, at + 1, fd.get(), "", inode.node, inode.open);
-    else top.objects[at + 1].set_problem({LookEnd::kVanished, 0, ""});
-    top.objects[at + 1].node = inode.node;
+    if (fd.valid()) look(top, at, fd.get(), "", inode.node, inode.open, bytes);
+    else top.make_uncommon(at).look = {LookEnd::kVanished, 0, ""};
+    top.objects[at].node = inode.node;
   }
 
   bool take_from_budget(std::uint64_t bytes) {

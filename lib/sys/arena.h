@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory for what is kept until all of it goes: the names and objects of a walk. Taking some costs an
-// addition; it comes in pieces that grow to huge pages, so that a walk of a hundred thousand names
-// takes dozens of page faults instead of ten thousand.
+// addition; its pages come in pieces of 256 KiB (heap.h says why).
 #pragma once
 
 #include <cstddef>
@@ -29,15 +28,11 @@ class Arena {
   [[nodiscard]] std::string_view keep(std::string_view text);
 
  private:
-  struct Free {
-    void operator()(std::byte* block) const;
-  };
-
   // Aligned for any T.
   void* take(std::size_t bytes);
 
   std::mutex mutex_;
-  std::vector<std::unique_ptr<std::byte, Free>> blocks_;
+  std::vector<std::unique_ptr<std::byte[]>> blocks_;
   std::byte* next_ = nullptr;  // in the last of them
   std::size_t left_ = 0;
 };

@@ -30,15 +30,13 @@ void advise(void* block, std::uint64_t bytes, int advice) {
 
 void fetch_heap(std::uint64_t bytes) {
   constexpr std::uint64_t kMost = std::uint64_t{32} << 20;
-  constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
   if (bytes < kLeast) return;
-  bytes = std::min(bytes, kMost) + kHugePage;  // so that one fits in, however the heap lies
+  bytes = std::min(bytes, kMost);
   // From the heap proper, which keeps what is freed, not from a mapping of its own.
   ::mallopt(M_MMAP_THRESHOLD, 1 << 30);
   ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
   void* const block = std::malloc(bytes);
   if (block == nullptr) return;
-  advise(block, bytes, MADV_HUGEPAGE);
   advise(block, bytes, MADV_POPULATE_WRITE);
   std::free(block);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory in one go. Where the host is itself virtual the first touch of a page costs more than a
-// system call, and a check of ten thousand inodes touches a thousand pages.
+// system call, and a check of ten thousand inodes touches a thousand pages. Never as huge pages: they
+// come from memory that nobody has touched lately, and a host that has taken free memory back pays ten
+// times as much for it, just when a program has not run for some seconds.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +15,7 @@ namespace vfsmend::sys {
 void fetch_heap(std::uint64_t bytes);
 
 // Makes memory ready that was just allocated and is about to be written whole: its pages come in
-// one call. Not as huge pages: a virtual host that has given its free memory back pays three times
-// as much for those when they are cold. Nothing below 256 KiB, or before Linux 5.14.
+// one call. Nothing below 256 KiB, or before Linux 5.14.
 void fetch_pages(void* begin, std::uint64_t bytes);
 
 }  // namespace vfsmend::sys

@@ -13,7 +13,7 @@ namespace {
 
 template <typename U>
 void check_round_trip(const std::vector<U>& values, Coding coding) {
-  ByteVector raw{0xaa};  // what is there stays
+  ColumnBytes raw{0xaa};  // what is there stays
   put_integers(raw, Column<U>(values), coding);
   RC_ASSERT(raw.size() == 1 + values.size() * sizeof(U));
   RC_ASSERT(raw[0] == 0xaa);
@@ -31,9 +31,9 @@ RC_GTEST_PROP(Columns, IntegersComeBack, ()) {
 TEST(Columns, DifferencesWrap) {
   constexpr auto kMax = std::numeric_limits<std::uint64_t>::max();
   const Column values(std::vector<std::uint64_t>{kMax, 0, kMax, 1, kMax / 2 + 1, 0});
-  ByteVector raw;
+  ColumnBytes raw;
   put_integers(raw, values, Coding::kDelta);
-  EXPECT_EQ((ByteVector{raw[0], raw[1], raw[2], raw[3]}), (ByteVector{1, 2, 1, 4}));  // zigzag
+  EXPECT_EQ((ColumnBytes{raw[0], raw[1], raw[2], raw[3]}), (ColumnBytes{1, 2, 1, 4}));  // zigzag
   EXPECT_TRUE(get_integers<std::uint64_t>(raw, Coding::kDelta) == values);
 }
 
@@ -42,16 +42,16 @@ TEST(Columns, LongOnesComeBack) {
   std::vector<std::uint64_t> values(10'000);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = i < 5000 ? i : i << 40;
   for (const Coding coding : {Coding::kPlain, Coding::kDelta}) {
-    ByteVector raw;
+    ColumnBytes raw;
     put_integers(raw, Column<std::uint64_t>(values), coding);
     EXPECT_TRUE(get_integers<std::uint64_t>(raw, coding) == Column<std::uint64_t>(values));
   }
 }
 
 TEST(Columns, ShuffledIsAllFirstBytesFirst) {
-  ByteVector raw;
+  ColumnBytes raw;
   put_integers(raw, Column(std::vector<std::uint32_t>{0x04030201, 0x14131211}), Coding::kPlain);
-  EXPECT_EQ(raw, (ByteVector{1, 0x11, 2, 0x12, 3, 0x13, 4, 0x14}));
+  EXPECT_EQ(raw, (ColumnBytes{1, 0x11, 2, 0x12, 3, 0x13, 4, 0x14}));
 }
 
 TEST(Columns, WhatIsTheSameInAllIsHeldOnce) {
@@ -59,7 +59,7 @@ TEST(Columns, WhatIsTheSameInAllIsHeldOnce) {
   for (const Coding coding : {Coding::kPlain, Coding::kDelta}) {
     for (const std::int64_t value : {std::int64_t{0}, std::int64_t{-7}, kNoTime}) {
       const Column<std::int64_t> same(kCount, value);
-      ByteVector raw;
+      ColumnBytes raw;
       put_integers(raw, same, coding);
       EXPECT_EQ(raw.size(), kCount * 8);
       auto again = get_integers<std::int64_t>(raw, coding);
@@ -102,7 +102,7 @@ RC_GTEST_PROP(Columns, TextsAndNamesComeBack, ()) {
   const auto strings = *rc::gen::arbitrary<std::vector<std::string>>();
   for (const std::string& s : strings) texts.add(s);
   for (const std::string& s : strings) texts.add(s + "!");  // a beginning in common, at times
-  ByteVector raw;
+  ColumnBytes raw;
   put_texts(raw, texts);
   RC_ASSERT(get_texts(raw, texts.size()).value() == texts);
   raw.clear();
@@ -115,13 +115,47 @@ TEST(Columns, WhatANameSharesIsNotRepeated) {
   names.add(std::string(300, 'a') + "1");
   names.add(std::string(300, 'a') + "2");  // 255 at most are shared
   names.add("");
-  ByteVector raw;
+  ColumnBytes raw;
   put_names(raw, names);
   EXPECT_EQ(raw.size(), 3 * 5 + 301 + (301 - 255));
   EXPECT_EQ(get_names(raw, 3, 1000).value(), names);
   EXPECT_EQ(get_names(raw, 3, 601).error().code, ErrorCode::kLimit);
   raw[0] = 1;
   EXPECT_EQ(get_names(raw, 3, 1000).error().text, "[0] shares more than there is");
+}
+
+// They are compared eight bytes at a time, where the column goes on behind them.
+TEST(Columns, WhatANameSharesIsFoundToTheByte) {
+  for (std::size_t size = 0; size <= 20; ++size) {
+    for (std::size_t differs = 0; differs <= size; ++differs) {
+      for (const char* next : {"", "what follows it in the column"}) {
+        std::string name(size, 'n');
+        TextColumn names;
+        names.add(name + "nn");
+        if (differs < size) name[differs] = 'm';
+        names.add(name);
+        names.add(next);
+        ColumnBytes raw;
+        put_names(raw, names);
+        EXPECT_EQ(raw[1], differs) << size;
+        EXPECT_EQ(get_names(raw, 3, 1000).value(), names);
+      }
+    }
+  }
+}
+
+TEST(Columns, OneValueStandsForAllUntilAnotherComes) {
+  Column<std::uint32_t> column;
+  column.reserve(3);
+  column.push_back(7);
+  column.push_back(7);
+  EXPECT_EQ(column.held().size(), 1U);
+  column.push_back(8);
+  column.push_back(7);
+  EXPECT_EQ(column, Column<std::uint32_t>(std::vector<std::uint32_t>{7, 7, 8, 7}));
+  Column<std::uint32_t> none(0, 5);
+  none.push_back(9);
+  EXPECT_EQ(none, Column<std::uint32_t>(1, 9));
 }
 
 RC_GTEST_PROP(Columns, HandlesComeBack, ()) {
@@ -135,7 +169,7 @@ RC_GTEST_PROP(Columns, HandlesComeBack, ()) {
     }
     handles.add(handle);
   }
-  ByteVector raw;
+  ColumnBytes raw;
   put_handles(raw, handles, ino);
   RC_ASSERT(get_handles(raw, ino).value() == handles);
 }
@@ -151,7 +185,7 @@ RC_GTEST_PROP(Columns, HandlesOfOneLengthComeBack, ()) {
     for (std::size_t k = 0; k < 4; ++k) handle[at + k] = static_cast<char>(ino[i] >> (8 * k));
     handles.add(handle);
   }
-  ByteVector raw;
+  ColumnBytes raw;
   put_handles(raw, handles, ino);
   RC_ASSERT(get_handles(raw, ino).value() == handles);
 }
@@ -161,9 +195,9 @@ TEST(Columns, InodeNumbersInHandlesVanish) {
   const Column ino(std::vector<std::uint64_t>{0x01020304, 0x01020305});
   handles.add(std::string("\x81\x04\x03\x02\x01g", 6));
   handles.add(std::string("\x81\x05\x03\x02\x01h", 6));
-  ByteVector raw;
+  ColumnBytes raw;
   put_handles(raw, handles, ino);
-  EXPECT_EQ(raw, (ByteVector{1, 6, 6, 0x81, 0x81, 0, 0, 0, 0, 0, 0, 0, 0, 'g', 'h'}));
+  EXPECT_EQ(raw, (ColumnBytes{1, 6, 6, 0x81, 0x81, 0, 0, 0, 0, 0, 0, 0, 0, 'g', 'h'}));
   EXPECT_EQ(get_handles(raw, ino).value(), handles);
 }
 
