@@ -23,7 +23,7 @@
 namespace vfsmend {
 namespace {
 
-constexpr unsigned kMostHelpers = 7;
+constexpr unsigned kMostHelpers = 31;  // a cold disk is asked for so much at a time
 
 bool is_below(std::string_view path, std::string_view dir) {
   if (dir == "/") return path.starts_with('/');
@@ -176,7 +176,8 @@ class Capture {
     // Small scopes are done before a thread has started.
     const bool large = section_.whole_tree || scope.names().size() > 4 * kPieceSize;
     const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
-    if (large) input.helpers = std::min(kMostHelpers, 2 * cores - 1);
+    if (large) input.helpers = std::min(kMostHelpers, cores - 1);
+    if (large) input.most_helpers = kMostHelpers;
     if (in_.progress) {
       input.progress = [&](std::string_view path) {
         in_.progress(fmt::format("{}/{}", section_.real_share, path));

@@ -43,7 +43,8 @@ struct TreeLookInput {
   bool whole_tree = false;
   HashScope hash = HashScope::kUsed;
   std::uint64_t hash_budget = 0;  // bytes to be read for hashes, at most
-  unsigned helpers = 0;           // threads beside this one
+  unsigned helpers = 0;           // threads beside this one,
+  unsigned most_helpers = 0;      // and as long as they wait for a disk or a server
 };
 
 // Something of the share that is not in the table as it should be.

@@ -2,32 +2,77 @@
 #include "sys/task_pool.h"
 
 #include <algorithm>
+#include <ctime>
 #include <system_error>
-#include <thread>
 
 namespace vfsmend::sys {
+namespace {
+
+// Of all threads of this process.
+std::chrono::nanoseconds processor_time() {
+  timespec used{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+}
+
+}  // namespace
 
 void TaskPool::add(Task task) {
   {
     const std::lock_guard lock(mutex_);
     waiting_.push_back(std::move(task));
+    if (busy_ != 0) hire();
   }
   changed_.notify_one();
 }
 
-void TaskPool::run(unsigned helpers) {
-  running_.assign(helpers + std::size_t{1}, nullptr);
-  std::vector<std::thread> threads;
-  for (unsigned i = 0; i < helpers; ++i) {
-    // The only exception of the standard library that is looked for: without threads we are slower.
-    try {
-      threads.emplace_back([this, i] { work(i + std::size_t{1}); });
-    } catch (const std::system_error&) {
-      break;
-    }
+void TaskPool::run(unsigned helpers, unsigned most) {
+  {
+    const std::lock_guard lock(mutex_);
+    running_.assign(1, nullptr);
+    most_ = most;
+    asked_ = Clock::now();
+    used_ = processor_time();
+    start(helpers);
   }
   work(0);
+  std::vector<std::thread> threads;
+  {
+    const std::lock_guard lock(mutex_);
+    threads.swap(threads_);
+  }
   for (std::thread& thread : threads) thread.join();
+}
+
+void TaskPool::start(std::size_t helpers) {
+  for (std::size_t i = 0; i < helpers; ++i) {
+    // The only exception of the standard library that is looked for: without threads we are slower.
+    try {
+      threads_.emplace_back([this, self = running_.size()] { work(self); });
+      running_.push_back(nullptr);
+    } catch (const std::system_error&) {
+      most_ = threads_.size();
+      return;
+    }
+  }
+}
+
+void TaskPool::hire() {
+  if (threads_.size() >= most_ || waiting_.empty() || !is_processor_idle()) return;
+  start(std::min({most_ - threads_.size(), threads_.size() + 1, waiting_.size()}));
+}
+
+bool TaskPool::is_processor_idle() {
+  constexpr std::chrono::milliseconds kLook{5};
+  const Clock::time_point now = Clock::now();
+  if (now - asked_ < kLook) return false;
+  const std::chrono::nanoseconds used = processor_time();
+  const std::size_t workers =
+      std::min<std::size_t>(threads_.size() + 1, std::max(1U, std::thread::hardware_concurrency()));
+  const bool idle = used - used_ < (now - asked_) * static_cast<int>(workers) * 3 / 4;
+  asked_ = now;
+  used_ = used;
+  return idle;
 }
 
 bool TaskPool::next(std::unique_lock<std::mutex>& lock, std::size_t self, Task& task) {
@@ -42,6 +87,7 @@ bool TaskPool::next(std::unique_lock<std::mutex>& lock, std::size_t self, Task& 
   if (task.subject != nullptr) announce_(task.subject);
   running_[self] = task.subject;
   ++busy_;
+  hire();
   return true;
 }
 

@@ -3,10 +3,12 @@
 // next to be done: a walk of a tree goes deep first, and little of it waits at any time.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <functional>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 namespace vfsmend::sys {
@@ -25,14 +27,22 @@ class TaskPool {
 
   // From any thread, also from within a task.
   void add(Task task);
-  // Does all that was added and is added meanwhile, on this thread and `helpers` more. Fewer where
-  // no thread can be had.
-  void run(unsigned helpers);
+  // Does all that was added and is added meanwhile, on this thread and `helpers` more; on up to `most`
+  // more as long as the processors have nothing to do although tasks wait: they wait for a disk or a
+  // server then, which can look for several things at a time. Fewer where no thread can be had.
+  void run(unsigned helpers, unsigned most);
+  void run(unsigned helpers) { run(helpers, helpers); }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   void work(std::size_t self);
   // The next task, when there is one; false when all is done.
   bool next(std::unique_lock<std::mutex>& lock, std::size_t self, Task& task);
+  // All three with mutex_ held.
+  void start(std::size_t helpers);
+  void hire();
+  [[nodiscard]] bool is_processor_idle();
 
   Announce announce_;
   std::mutex mutex_;
@@ -40,6 +50,10 @@ class TaskPool {
   std::vector<Task> waiting_;
   std::vector<const void*> running_;  // by thread: the subject of its task
   std::size_t busy_ = 0;
+  std::vector<std::thread> threads_;
+  std::size_t most_ = 0;               // of them
+  Clock::time_point asked_{};          // when is_processor_idle() was asked last
+  std::chrono::nanoseconds used_{0};   // processor time of this process until then
 };
 
 }  // namespace vfsmend::sys

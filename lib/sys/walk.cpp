@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <linux/openat2.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -18,6 +19,7 @@ namespace {
 
 constexpr int kMostOpen = 300;               // well below the usual soft limit of 1,024
 constexpr std::size_t kLongestStep = 3'000;  // bytes of a path in one call; PATH_MAX is 4,096
+constexpr unsigned kMostHelpers = 31;        // while a cold disk is waited for
 constexpr std::size_t kBuffer = std::size_t{64} << 10;
 constexpr std::uint64_t kReading = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NOATIME;
 
@@ -41,7 +43,7 @@ class Walk {
 
   std::uint64_t run(unsigned helpers) {
     add(nullptr, "", ".");
-    pool_.run(helpers);
+    pool_.run(helpers, helpers == 0 ? 0 : std::max(helpers, kMostHelpers));
     return unreadable_;
   }
 

@@ -21,7 +21,8 @@ struct WalkEntry {
 
 // Calls `visit` with pieces of each directory below `root` (a directory, O_PATH will do), itself
 // included, from any thread; `path` is relative to it, "" for itself. Links are not followed, mounts
-// are entered, access times stay. False ends the walk soon. `helpers`: threads beside this one.
+// are entered, access times stay. False ends the walk soon. `helpers`: threads beside this one; where
+// there are some, more help as long as a disk or a server is waited for.
 // Returns how many directories could not be read.
 std::uint64_t walk_names(
     Calls& calls, int root, unsigned helpers,

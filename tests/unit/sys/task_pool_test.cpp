@@ -84,6 +84,41 @@ TEST_P(TaskPoolTest, TellsEachSubject) {
 
 INSTANTIATE_TEST_SUITE_P(Helpers, TaskPoolTest, testing::Values(0U, 1U, 7U));
 
+// Tasks that wait for something outside leave the processor alone.
+TEST(TaskPool, MoreThreadsComeWhereTasksWaitForSomethingElse) {
+  TaskPool pool([](const void*) {});
+  std::atomic<int> at_once{0};
+  std::atomic<int> peak{0};
+  for (int i = 0; i < 300; ++i) {
+    pool.add({[&] {
+                const int now = ++at_once;
+                for (int seen = peak; now > seen && !peak.compare_exchange_weak(seen, now);) {}
+                std::this_thread::sleep_for(std::chrono::milliseconds(2));
+                --at_once;
+              },
+              nullptr});
+  }
+  pool.run(0, 5);
+  EXPECT_GT(peak, 1);
+  EXPECT_LE(peak, 6);
+}
+
+TEST(TaskPool, NoMoreThreadsThanAllowed) {
+  TaskPool pool([](const void*) {});
+  std::set<std::thread::id> threads;
+  std::mutex mutex;
+  for (int i = 0; i < 50; ++i) {
+    pool.add({[&] {
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                const std::lock_guard lock(mutex);
+                threads.insert(std::this_thread::get_id());
+              },
+              nullptr});
+  }
+  pool.run(1);
+  EXPECT_LE(threads.size(), 2U);
+}
+
 TEST(TaskPool, TheLastThatWasAddedIsNext) {
   std::vector<int> order;
   TaskPool pool([](const void*) {});
