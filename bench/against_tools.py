@@ -4,12 +4,14 @@
 bfs: the same tree, one after the other, and the median of the pairs' ratios. Above 1 we are faster.
 
   bench/against_tools.py --build BUILD capture [--tree DIR] [--rounds R] [--without-aide]
+  bench/against_tools.py --build BUILD contents [--tree DIR] [--rounds R]
   bench/against_tools.py --build BUILD walk [--files N] [--rounds R]
   bench/against_tools.py --build BUILD small [--rounds R]
 
 capture: mtree -c, metastore -s, aide --check, which has to have a database (it is made first, of the same
-metadata and without contents). small: what a check and a capture of 300 inodes cost in a share of a
-million files, against the same in one of a thousand. Debian: mtree-netbsd metastore aide bfs."""
+metadata and without contents). contents: a capture with all hashes, and xxhsum -c of the same files. --cold:
+each of them finds nothing of the tree in memory (root; it drops the caches of the machine). small: what a check and a capture of 300 inodes cost in a share of a
+million files, against the same in one of a thousand. Debian: mtree-netbsd metastore aide bfs xxhash."""
 import argparse, os, shutil, statistics, subprocess, sys, tempfile, time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fixtures"))
 import state_codec
@@ -22,8 +24,14 @@ report_url=file:{0}/aide.report
 """
 
 
+cold = False  # whether nothing of the tree is in memory
+
+
 def seconds(command, ok=(0,)):
     os.sync()  # what the one before has left unwritten is not to be waited for by this one
+    if cold:
+        with open("/proc/sys/vm/drop_caches", "w") as f:
+            f.write("3")
     begin = time.perf_counter()
     status = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
     took = time.perf_counter() - begin
@@ -56,6 +64,18 @@ def capture(a, base):
     seconds(["aide", "--init", "-c", config])
     os.rename(os.path.join(base, "aide.db.new"), os.path.join(base, "aide.db"))
     compare("aide --check", ours, ["aide", "--check", "-c", config], max(3, a.rounds // 3), ok=range(8))
+
+
+def contents(a, base):
+    tool = os.path.join(a.build, "tools", "vfsmend", "vfsmend")
+    sums = os.path.join(base, "sums")
+    with open(sums, "w") as f:
+        files = subprocess.Popen(["find", a.tree, "-xdev", "-type", "f", "-print0"], stdout=subprocess.PIPE)
+        subprocess.check_call(["xargs", "-0", "xxhsum", "-H2"], stdin=files.stdout, stdout=f,
+                              stderr=subprocess.DEVNULL)
+    ours = [tool, "capture", "--dir", a.tree, "--hash", "all", "--hash-budget", str(1 << 40), "--deadline", "0",
+            "-o", os.path.join(base, "m")]
+    compare("xxhsum -c", ours, ["xxhsum", "-q", "-c", sums], a.rounds)
 
 
 def fill(root, files, each=10):
@@ -116,15 +136,18 @@ def small(a, base):
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--build", required=True)
-    ap.add_argument("what", choices=("capture", "walk", "small"))
+    ap.add_argument("what", choices=("capture", "contents", "walk", "small"))
     ap.add_argument("--tree", default="/usr")
     ap.add_argument("--files", type=int, default=1000000)
     ap.add_argument("--without-aide", action="store_true", help="it takes a minute a round on /usr")
     ap.add_argument("--rounds", type=int, default=11)
+    ap.add_argument("--cold", action="store_true")
     a = ap.parse_args()
+    global cold
+    cold = a.cold
     base = tempfile.mkdtemp(prefix="vfsmend-bench-", dir=os.environ.get("VFSMEND_BENCH_DIR"))
     try:
-        {"capture": capture, "walk": walk, "small": small}[a.what](a, base)
+        {"capture": capture, "contents": contents, "walk": walk, "small": small}[a.what](a, base)
     finally:
         shutil.rmtree(base, ignore_errors=True)
 
