@@ -134,7 +134,7 @@ void Directories::set_names(Directory& directory, NameList& names) {
 }
 
 void Directories::set_nameless(Directory& directory, std::size_t count) {
-  directory.text = std::string_view("", 1);
+  directory.text = "";  // each name begins, and ends, with its NUL
   set_objects(directory, count);
 }
 

@@ -56,7 +56,7 @@ void copy_text(const void* from, std::size_t size, char* to, bool both_have_room
     std::array<char, kShort> all;  // they may overlap
     std::memcpy(all.data(), from, kShort);
     std::memcpy(to, all.data(), kShort);
-  } else {
+  } else if (size > 0) {
     std::memmove(to, from, size);
   }
 }
