@@ -147,16 +147,28 @@ Result<ContentHash> hash_content(sys::Calls& calls, int fd, std::uint64_t size) 
   constexpr std::size_t kPiece = std::size_t{1} << 20;
   const std::size_t piece = std::min<std::uint64_t>(kPiece, std::max<std::uint64_t>(size, 1));
   const auto buffer = std::make_unique_for_overwrite<std::uint8_t[]>(piece);
-  XXH3_state_t state;
-  XXH3_128bits_reset(&state);
+  ContentHasher hasher;
   for (std::uint64_t at = 0; at < size;) {
     const auto want = static_cast<std::size_t>(std::min<std::uint64_t>(piece, size - at));
     VFSMEND_TRY(sys::read_exactly(calls, fd, {buffer.get(), want}, at));
-    XXH3_128bits_update(&state, buffer.get(), want);
+    hasher.add({buffer.get(), want});
     at += want;
   }
-  const XXH128_hash_t hash = XXH3_128bits_digest(&state);
-  return ContentHash{hash.low64, hash.high64};
+  return hasher.hash();
+}
+
+struct ContentHasher::State {
+  XXH3_state_t xxh3;
+};
+
+ContentHasher::ContentHasher() : state_(std::make_unique<State>()) { XXH3_128bits_reset(&state_->xxh3); }
+ContentHasher::~ContentHasher() = default;
+
+void ContentHasher::add(Bytes piece) { XXH3_128bits_update(&state_->xxh3, piece.data(), piece.size()); }
+
+ContentHash ContentHasher::hash() const {
+  const XXH128_hash_t hash = XXH3_128bits_digest(&state_->xxh3);
+  return {hash.low64, hash.high64};
 }
 
 std::int64_t file_clock() {

@@ -6,9 +6,11 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "base/bytes.h"
 #include "base/result.h"
 #include "sys/calls.h"
 #include "sys/object_handle.h"
@@ -75,6 +77,21 @@ struct LookOptions {
 
 // Of the first `size` bytes of an open file; kFormat where it has fewer.
 [[nodiscard]] Result<ContentHash> hash_content(sys::Calls& calls, int fd, std::uint64_t size);
+
+// The same of bytes that come piece by piece.
+class ContentHasher {
+ public:
+  ContentHasher();
+  ~ContentHasher();
+  ContentHasher(const ContentHasher&) = delete;
+  ContentHasher& operator=(const ContentHasher&) = delete;
+  void add(Bytes piece);
+  [[nodiscard]] ContentHash hash() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 // Opens a regular file for reading, without a trace: no access time, no waiting for a FIFO, no
 // link followed. A descriptor or a negative errno.

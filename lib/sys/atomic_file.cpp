@@ -27,7 +27,7 @@ Result<mode_t> mode_for(const std::string& file, FileMode mode) {
   return before.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
 }
 
-Result<void> copy_all(Changes& changes, int from, int to, std::uint64_t size) {
+Result<void> copy_all(Changes& changes, int from, int to, std::uint64_t size, const CopyWatch& watch) {
   ByteVector buffer(std::min<std::uint64_t>(size, std::uint64_t{1} << 20));
   for (std::uint64_t at = 0; at < size;) {
     const ssize_t n = ::pread(from, buffer.data(), std::min<std::uint64_t>(buffer.size(), size - at),
@@ -35,10 +35,12 @@ Result<void> copy_all(Changes& changes, int from, int to, std::uint64_t size) {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return fail_errno(errno, "its source cannot be read");
     if (n == 0) return fail(ErrorCode::kFormat, "its source is shorter than it was");
-    VFSMEND_TRY(write_all(changes, to, Bytes(buffer).first(static_cast<std::size_t>(n)), at));
+    const Bytes piece = Bytes(buffer).first(static_cast<std::size_t>(n));
+    if (watch.piece) watch.piece(piece);
+    VFSMEND_TRY(write_all(changes, to, piece, at));
     at += static_cast<std::uint64_t>(n);
   }
-  return {};
+  return watch.last ? watch.last() : Result<void>();
 }
 
 using Fill = std::function<Result<void>(int fd)>;
@@ -83,10 +85,10 @@ Result<void> remove_file(Changes& changes, const std::string& file) {
   return sync_directory(changes, AT_FDCWD, file);
 }
 
-Result<void> copy_to_file(Changes& changes, int from, std::uint64_t size,
-                          const std::string& file) {
+Result<void> copy_to_file(Changes& changes, int from, std::uint64_t size, const std::string& file,
+                          const CopyWatch& watch) {
   Result<void> done = replace(changes, file, FileMode::kPrivate,
-                              [&](int fd) { return copy_all(changes, from, fd, size); });
+                              [&](int fd) { return copy_all(changes, from, fd, size, watch); });
   if (!done) return tl::make_unexpected(std::move(done).error().context(printable(file)));
   return done;
 }

@@ -30,9 +30,15 @@ enum class FileMode {
 [[nodiscard]] Result<void> replace_file(Changes& changes, const std::string& file,
                                         std::string_view content, FileMode mode);
 
+// Looks at a copy on its way: each piece, in order, and `last` has a say before it gets its name.
+struct CopyWatch {
+  std::function<void(Bytes)> piece;
+  std::function<Result<void>()> last;
+};
+
 // A copy of the first `size` bytes of an open file, with mode 0600 and on disk, in the same way.
 [[nodiscard]] Result<void> copy_to_file(Changes& changes, int from, std::uint64_t size,
-                                        const std::string& file);
+                                        const std::string& file, const CopyWatch& watch = {});
 
 // A new file of `size` bytes, which `read` gives piece by piece from their offsets, with mode 0600, in
 // the same way. `last` has a say before it gets its name. kUsage where `file` is there already; errors

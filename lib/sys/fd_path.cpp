@@ -19,10 +19,10 @@ std::optional<std::string> path_of_fd(Calls& calls, int fd) {
   return std::string(buffer.data(), static_cast<std::size_t>(length));
 }
 
-Result<std::string> read_proc_file(Calls& calls, const char* path) {
+Result<std::string> read_proc_file(Calls& calls, const char* path, int dir) {
   open_how how{};
   how.flags = O_RDONLY | O_CLOEXEC;
-  const UniqueFd fd(calls.openat2(AT_FDCWD, path, how));
+  const UniqueFd fd(calls.openat2(dir, path, how));
   if (!fd.valid()) return fail_errno(-fd.get(), path);
   std::string out;
   std::array<std::uint8_t, 65536> buffer;

@@ -2,6 +2,8 @@
 // What /proc says: where a descriptor points to, and small files of the kernel's own.
 #pragma once
 
+#include <fcntl.h>
+
 #include <optional>
 #include <string>
 
@@ -14,7 +16,7 @@ namespace vfsmend::sys {
 // it. Nothing where it cannot be read or is longer than a path may be (4,095 bytes).
 [[nodiscard]] std::optional<std::string> path_of_fd(Calls& calls, int fd);
 
-// The whole of a file of procfs.
-[[nodiscard]] Result<std::string> read_proc_file(Calls& calls, const char* path);
+// The whole of a file of procfs; a relative path is below `dir`.
+[[nodiscard]] Result<std::string> read_proc_file(Calls& calls, const char* path, int dir = AT_FDCWD);
 
 }  // namespace vfsmend::sys

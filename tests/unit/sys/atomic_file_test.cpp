@@ -135,6 +135,21 @@ TEST_F(AtomicFile, CopiesAFile) {
   EXPECT_EQ(names_in(dir_.path()), 2U);
 }
 
+TEST_F(AtomicFile, CopyIsWatchedAndMayBeRefused) {
+  const std::string content(3'000'000, 'c');
+  const UniqueFd from(::open(dir_.write("from", content).c_str(), O_RDONLY | O_CLOEXEC));
+  std::string seen;
+  CopyWatch watch{[&](Bytes piece) { seen += as_text(piece); }, nullptr};
+  ASSERT_TRUE(copy_to_file(kernel_changes(), from.get(), content.size(), file_, watch));
+  EXPECT_TRUE(seen == content);
+  watch.last = []() -> Result<void> { return fail(ErrorCode::kSystem, "not this one"); };
+  const auto refused = copy_to_file(kernel_changes(), from.get(), 1, file_, watch);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().text, file_ + ": not this one");
+  EXPECT_TRUE(test::read_text(file_) == content) << "what was there stays";
+  EXPECT_EQ(names_in(dir_.path()), 2U);
+}
+
 // In a child with mounts of its own, on a file system of 64 KiB. A failure there is its exit status.
 class SmallFileSystem : public AtomicFile {
  protected:
