@@ -8,12 +8,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <map>
 
 #include "sys/fd_path.h"
 #include "sys/listing.h"
-#include "sys/unique_fd.h"
 
 namespace vfsmend {
 namespace {
@@ -21,9 +21,8 @@ namespace {
 constexpr std::int32_t kPathOnly = 010000000;  // O_PATH, as fdinfo prints it
 
 // "flags:\t0100002": octal, of a descriptor of another process.
-std::int32_t flags_of(sys::Calls& calls, pid_t pid, const char* number) {
-  const auto text =
-      sys::read_proc_file(calls, fmt::format("/proc/{}/fdinfo/{}", pid, number).c_str());
+std::int32_t flags_of(sys::Calls& calls, int process, const char* number) {
+  const auto text = sys::read_proc_file(calls, fmt::format("fdinfo/{}", number).c_str(), process);
   std::int32_t flags = kPathOnly;
   if (!text) return flags;
   constexpr std::string_view kKey = "flags:\t";
@@ -38,13 +37,38 @@ using Modes = std::vector<std::int32_t>;
 
 }  // namespace
 
-Result<std::vector<UnlinkedFile>> find_unlinked(sys::Calls& calls, pid_t pid,
+Result<sys::UniqueFd> open_process(sys::Calls& calls, pid_t pid) {
+  const std::string directory = fmt::format("/proc/{}", pid);
+  open_how how{};
+  how.flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+  sys::UniqueFd fd(calls.openat2(AT_FDCWD, directory.c_str(), how));
+  if (!fd.valid()) return fail_errno(-fd.get(), directory);
+  return fd;
+}
+
+Result<sys::UniqueFd> open_unlinked(sys::Calls& calls, int process, const UnlinkedFile& file) {
+  open_how how{};
+  how.flags = O_RDONLY | O_NOATIME | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  sys::UniqueFd fd(calls.openat2(process, file.link.c_str(), how));
+  if (fd.get() == -EPERM) {  // O_NOATIME is for the owner and for CAP_FOWNER
+    how.flags &= ~std::uint64_t{O_NOATIME};
+    fd = sys::UniqueFd(calls.openat2(process, file.link.c_str(), how));
+  }
+  if (!fd.valid()) return fail_errno(-fd.get(), "cannot be opened");
+  struct statx stat{};
+  const int err = calls.statx(fd.get(), "", AT_EMPTY_PATH, kObjectMask, stat);
+  if (err < 0) return fail_errno(-err, "cannot be looked at");
+  const ObjectFacts now = facts_of(stat);
+  if (now.ino == file.facts.ino && now.device == file.facts.device) return fd;
+  return fail(ErrorCode::kSystem, "is another file now");
+}
+
+Result<std::vector<UnlinkedFile>> find_unlinked(sys::Calls& calls, int process,
                                                 std::span<const std::uint64_t> devices) {
-  const std::string directory = fmt::format("/proc/{}/fd", pid);
   open_how how{};
   how.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-  const sys::UniqueFd fd(calls.openat2(AT_FDCWD, directory.c_str(), how));
-  if (!fd.valid()) return fail_errno(-fd.get(), directory);
+  const sys::UniqueFd fd(calls.openat2(process, "fd", how));
+  if (!fd.valid()) return fail_errno(-fd.get(), "the descriptors of the daemon");
   std::map<std::pair<std::uint64_t, std::uint64_t>, UnlinkedFile> found;
   std::array<std::uint8_t, 32768> buffer;
   const int end = sys::for_each_name(calls, fd.get(), buffer, [&](const char* name, std::uint64_t) {
@@ -55,12 +79,12 @@ Result<std::vector<UnlinkedFile>> find_unlinked(sys::Calls& calls, pid_t pid,
     if (std::ranges::find(devices, facts.device) == devices.end()) return true;
     UnlinkedFile& file = found[{facts.device, facts.ino}];
     file.facts = facts;
-    if (file.link.empty()) file.link = fmt::format("{}/{}", directory, name);
-    const std::int32_t flags = flags_of(calls, pid, name);
+    if (file.link.empty()) file.link = fmt::format("fd/{}", name);
+    const std::int32_t flags = flags_of(calls, process, name);
     if ((flags & kPathOnly) == 0) file.modes.push_back(flags & O_ACCMODE);
     return true;
   });
-  if (end < 0) return fail_errno(-end, directory);
+  if (end < 0) return fail_errno(-end, "the descriptors of the daemon");
   std::vector<UnlinkedFile> out;
   for (auto& [key, file] : found) {
     std::ranges::sort(file.modes);

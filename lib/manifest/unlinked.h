@@ -14,20 +14,28 @@
 #include "manifest/object.h"
 #include "state/node_index.h"
 #include "sys/calls.h"
+#include "sys/unique_fd.h"
 
 namespace vfsmend {
 
 struct UnlinkedFile {
-  std::string link;   // "/proc/PID/fd/7"
+  std::string link;   // below the process: "fd/7"
   ObjectFacts facts;
   std::vector<std::int32_t> modes;  // access modes of the descriptors on it, ascending
   NodeId node = 0;    // of the state; 0: it cannot be told which
 };
 
-// Regular files without a name that process `pid` has open, on one of `devices` (makedev()); by
+// A process as procfs has it (O_PATH), for the two below. It is opened before another mount namespace is
+// entered: /proc there may be that of other processes. kSystem.
+[[nodiscard]] Result<sys::UniqueFd> open_process(sys::Calls& calls, pid_t pid);
+
+// Regular files without a name that `process` has open, on one of `devices` (makedev()); by
 // inode number ascending. kSystem: the process cannot be looked into.
 [[nodiscard]] Result<std::vector<UnlinkedFile>> find_unlinked(
-    sys::Calls& calls, pid_t pid, std::span<const std::uint64_t> devices);
+    sys::Calls& calls, int process, std::span<const std::uint64_t> devices);
+
+// Opens one of them for reading. kSystem: it cannot be, or the process has another file there now.
+[[nodiscard]] Result<sys::UniqueFd> open_unlinked(sys::Calls& calls, int process, const UnlinkedFile& file);
 
 // Which inode of the state each of them is: the lost one that is open in the same way, where there
 // is one such inode and one such file. A state does not say more.

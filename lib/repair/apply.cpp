@@ -121,7 +121,7 @@ class Repair {
       const HostPlan& host = out_.plan.devices[i].host;
       if (host.work.empty()) continue;
       // Which takes its own back.
-      const auto done = apply_host({calls_, changes_, host.share.get()}, host.work);
+      const auto done = apply_host({calls_, changes_, host.share.get(), host.kept.get()}, host.work);
       if (!done) return take_back_first(i, done.error());
     }
     if (spliced.edits.empty()) return {};

@@ -39,9 +39,8 @@ Result<void> apply_one(const HostTools& tools, const HostStep& step) {
 }
 
 Result<void> copy_kept(const HostTools& tools, const HiddenStep& step, int to) {
-  std::uint64_t size = 0;
-  VFSMEND_TRY_ASSIGN(const sys::UniqueFd from, open_kept(tools.calls, step.file.file, size));
-  if (size != step.size) return fail(ErrorCode::kSystem, printable(step.file.file) + ": it changed");
+  const std::uint64_t size = step.file.size;
+  VFSMEND_TRY_ASSIGN(const sys::UniqueFd from, open_kept(tools.calls, tools.kept, step.file));
   ByteVector buffer(std::min<std::uint64_t>(kPiece, size));
   for (std::uint64_t at = 0; at < size;) {
     const ssize_t n = tools.calls.pread(from.get(), buffer, at);
@@ -104,9 +103,9 @@ Result<bool> has_hidden(const HostTools& tools, const HiddenStep& step) {
   if (const int err = tools.calls.statx(fd.get(), "", AT_EMPTY_PATH, kObjectMask, stat); err < 0) {
     return fail_errno(-err, name);
   }
-  if (S_ISREG(stat.stx_mode) && stat.stx_size == step.size) {
+  if (S_ISREG(stat.stx_mode) && stat.stx_size == step.file.size) {
     const auto hash = hash_content(tools.calls, fd.get(), stat.stx_size);
-    if (hash && *hash == step.hash) return true;
+    if (hash && *hash == step.file.hash) return true;
   }
   return fail(ErrorCode::kSystem, name + ": not the file that the repair made");
 }

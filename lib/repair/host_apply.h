@@ -15,6 +15,7 @@ struct HostTools {
   sys::Calls& calls;
   sys::Changes& changes;
   int share = -1;  // O_PATH
+  int kept = -1;   // O_PATH, where kept files lie: make_hidden() alone needs it
 };
 
 // In the text of an error: something on the host is not as it was.

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "sys/read_file.h"
 #include "verdict/record.h"
 
 namespace vfsmend {
@@ -43,18 +44,24 @@ void want(const Finding& finding, const ManifestSection& section, HostStep& step
 
 }  // namespace
 
-Result<sys::UniqueFd> open_kept(sys::Calls& calls, const std::string& file, std::uint64_t& size) {
-  sys::UniqueFd fd(open_content(calls, AT_FDCWD, file.c_str()));
-  if (!fd.valid()) return fail_errno(-fd.get(), printable(file));
+Result<sys::UniqueFd> open_kept(sys::Calls& calls, int directory, const HiddenFile& kept) {
+  const std::string file = printable(kept.file);
+  sys::UniqueFd fd(open_content(calls, directory, name_of_kept(kept).c_str()));
+  if (!fd.valid()) return fail_errno(-fd.get(), file);
   struct statx stat{};
   if (const int err = calls.statx(fd.get(), "", AT_EMPTY_PATH, STATX_BASIC_STATS, stat); err < 0) {
-    return fail_errno(-err, printable(file));
+    return fail_errno(-err, file);
   }
   const bool others = stat.stx_uid != 0 || (stat.stx_mode & (S_IWGRP | S_IWOTH)) != 0;
   if (!S_ISREG(stat.stx_mode) || others) {
-    return fail(ErrorCode::kSystem, fmt::format("{}: not a file that root alone can write", printable(file)));
+    return fail(ErrorCode::kSystem, file + ": not a file that root alone can write");
   }
-  size = stat.stx_size;
+  const bool same_size = stat.stx_size == kept.size;
+  const Result<ContentHash> hash = same_size ? hash_content(calls, fd.get(), kept.size) : ContentHash{};
+  if (!hash) return tl::make_unexpected(Error(hash.error()).context(file));
+  if (!same_size || *hash != kept.hash) {
+    return fail(ErrorCode::kSystem, file + ": not the bytes that the capture kept");
+  }
   return fd;
 }
 
@@ -148,7 +155,7 @@ void HostPlanner::describe(const Finding& finding, std::string& precondition, st
   if (finding.repair->mend == Mend::kKeptBytes) {
     const HiddenStep& step = plan_.work.hidden.back();
     precondition = fmt::format("{} holds the {} kept bytes, and the share has no {}", printable(step.file.file),
-                               step.size, step.file.hidden_name);
+                               step.file.size, step.file.hidden_name);
     inverse = "remove it";
     return;
   }
@@ -170,14 +177,16 @@ std::string HostPlanner::add_hidden(const Finding& finding) {
   const auto file = finding.inode ? hidden_file(*in_.recorded, in_.options->manifest_path, *finding.inode)
                                   : std::nullopt;
   if (!file) return "the manifest does not say which file it is";
-  HiddenStep step{*finding.inode, *file, 0, {}};
-  const auto kept = open_kept(in_.calls, step.file.file, step.size);
-  if (!kept) return kept.error().text;
-  const auto hash = hash_content(in_.calls, kept->get(), step.size);
-  if (!hash) return fmt::format("{}: {}", printable(step.file.file), hash.error().text);
-  step.hash = *hash;
+  const int directory = in_.options->manifest_directory;
+  if (const auto kept = open_kept(in_.calls, directory, *file); !kept) return kept.error().text;
   if (const auto found = find_share(); !found) return found.error().text;
-  plan_.work.hidden.push_back(std::move(step));
+  if (!plan_.kept.valid()) {
+    // The check closes its own before the plan is carried out.
+    auto held = sys::locate(in_.calls, directory, ".");
+    if (!held) return fmt::format("{}: {}", printable(file->file), held.error().text);
+    plan_.kept = std::move(held->fd);
+  }
+  plan_.work.hidden.push_back({*finding.inode, *file});
   return "";
 }
 

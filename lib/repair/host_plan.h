@@ -29,8 +29,6 @@ struct HostStep {
 struct HiddenStep {
   NodeId node = 0;
   HiddenFile file;
-  std::uint64_t size = 0;  // bytes
-  ContentHash hash{};
 };
 
 // All that is done in one share.
@@ -46,12 +44,13 @@ struct HostWork {
 struct HostPlan {
   sys::UniqueFd share;  // O_PATH: good in every mount namespace; invalid where there is none
   std::string share_path;
+  sys::UniqueFd kept;  // O_PATH, the same: where kept files lie; invalid where none is needed
   HostWork work;
 };
 
-// What a capture kept, open for reading: a regular file that root alone can write. kSystem.
-[[nodiscard]] Result<sys::UniqueFd> open_kept(sys::Calls& calls, const std::string& file,
-                                              std::uint64_t& size);
+// What a capture kept, open for reading: a regular file that root alone can write, with the bytes that
+// were captured. `directory`: of the manifest. kSystem.
+[[nodiscard]] Result<sys::UniqueFd> open_kept(sys::Calls& calls, int directory, const HiddenFile& kept);
 
 class HostPlanner {
  public:

@@ -129,7 +129,7 @@ Result<HiddenStep> get_hidden(const rapidjson::Value& object) {
     return wrong("name", "name in the share's root");
   }
   VFSMEND_TRY_ASSIGN(out.file.file, get_text(object, "kept"));
-  VFSMEND_TRY_ASSIGN(out.size, get_number(object, "size", ~std::uint64_t{0}));
+  VFSMEND_TRY_ASSIGN(out.file.size, get_number(object, "size", ~std::uint64_t{0}));
   VFSMEND_TRY_ASSIGN(out.file.mode, get_mode(object, "mode", kPermissions));
   VFSMEND_TRY_ASSIGN(const std::uint64_t uid, get_number(object, "uid", kMost));
   VFSMEND_TRY_ASSIGN(const std::uint64_t gid, get_number(object, "gid", kMost));
@@ -141,7 +141,7 @@ Result<HiddenStep> get_hidden(const rapidjson::Value& object) {
       !hash->value[0].IsUint64() || !hash->value[1].IsUint64()) {
     return wrong("xxh3", "pair of numbers");
   }
-  out.hash = {hash->value[0].GetUint64(), hash->value[1].GetUint64()};
+  out.file.hash = {hash->value[0].GetUint64(), hash->value[1].GetUint64()};
   return out;
 }
 
@@ -161,10 +161,10 @@ void put_hidden(Writer& json, const HiddenStep& step) {
   put_number(json, "node", step.node);
   put_path(json, "name", step.file.hidden_name);
   put_path(json, "kept", step.file.file);
-  put_number(json, "size", step.size);
+  put_number(json, "size", step.file.size);
   json.Key("xxh3");
   json.StartArray();
-  for (const std::uint64_t half : step.hash) json.Uint64(half);
+  for (const std::uint64_t half : step.file.hash) json.Uint64(half);
   json.EndArray();
   put_mode(json, "mode", step.file.mode);
   put_number(json, "uid", step.file.uid);

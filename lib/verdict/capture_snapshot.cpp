@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <map>
+#include <set>
 
 #include "base/text.h"
 #include "manifest/unlinked.h"
@@ -47,6 +47,7 @@ class SnapshotCapture {
     report.snapshot_path = request_.tree.empty() ? request_.what.snapshot_path : request_.tree;
     report.reason = cannot_look(calls_);
     note_facts();
+    if (request_.daemon_pid != 0) find_daemon();
     if (report.reason.empty()) {
       VFSMEND_TRY(request_.tree.empty() ? capture_devices() : capture_tree());
     }
@@ -85,6 +86,14 @@ class SnapshotCapture {
       while (!text->empty() && (text->back() == ' ' || text->back() == '\n')) text->pop_back();
       facts.emplace_back(fmt::format("daemon-{}", name), *text);
     }
+  }
+
+  // What /proc says of it is asked for here, where the caller's process ids are meant.
+  void find_daemon() {
+    locks_ = count_locks(calls_, request_.daemon_pid);
+    auto found = open_process(calls_, request_.daemon_pid);
+    if (found) out_.daemon = *std::move(found);
+    else out_.report.assumptions.push_back("not looked into: " + found.error().text);
   }
 
   Result<void> capture_tree() {
@@ -168,7 +177,13 @@ class SnapshotCapture {
     }
     if (source != nullptr) note_source(*source, captured->section);
     FindingCollector findings(request_.what.max_findings);
-    if (input.state != nullptr) keep_unlinked(*input.state, captured->section, findings);
+    if (input.state != nullptr) {
+      const Result<void> kept = keep_unlinked(*input.state, captured->section, findings);
+      if (!kept) {
+        out_.report.reason = kept.error().text;
+        return;
+      }
+    }
     warn_of_names(*captured, findings);
     if (input.state != nullptr && !request_.quiesced) warn_of_dirty_data(*input.state, findings);
     tell_notes(*captured);
@@ -181,24 +196,41 @@ class SnapshotCapture {
   }
 
   // H001: open, and without a name.
-  void keep_unlinked(const State& state, ManifestSection& section, FindingCollector& findings) {
+  Result<void> keep_unlinked(const State& state, ManifestSection& section, FindingCollector& findings) {
     const NodeIndex index(state);
     std::vector<UnlinkedFile> files;
-    if (request_.daemon_pid != 0) {
-      section.facts.emplace_back("locks", std::to_string(count_locks(calls_, request_.daemon_pid)));
-      auto found = find_unlinked(calls_, request_.daemon_pid, section.devices);
+    if (request_.daemon_pid != 0) section.facts.emplace_back("locks", std::to_string(locks_));
+    if (out_.daemon.valid()) {
+      auto found = find_unlinked(calls_, out_.daemon.get(), section.devices);
       if (found) files = *std::move(found);
       else out_.report.assumptions.push_back("not looked into: " + found.error().text);
       find_nodes(files, state, index);
     }
-    std::map<NodeId, std::uint64_t> kept;
+    std::set<NodeId> kept;
     for (const UnlinkedFile& file : files) {
       if (!request_.keep_unlinked) break;
-      out_.kept.push_back({file.link, file.facts.ino, file.facts.size});
-      const ObjectFacts& f = file.facts;
-      section.facts.emplace_back("kept", kept_fact(file.node, f.ino, f.mode, f.uid, f.gid, f.mtime));
-      if (file.node != 0) kept[file.node] = file.facts.ino;
+      VFSMEND_TRY_ASSIGN(const ContentHash hash, hash_unlinked(file));
+      out_.kept.push_back({file, hash});
+      section.facts.emplace_back("kept", kept_fact(file.node, file.facts, hash));
+      if (file.node != 0) kept.insert(file.node);
     }
+    tell_unlinked(state, index, files, kept, findings);
+    return {};
+  }
+
+  Result<ContentHash> hash_unlinked(const UnlinkedFile& file) {
+    const std::string name = fmt::format("the bytes of /proc/{}/{}", request_.daemon_pid, file.link);
+    progress_(name);
+    auto hash = [&]() -> Result<ContentHash> {
+      VFSMEND_TRY_ASSIGN(const sys::UniqueFd fd, open_unlinked(calls_, out_.daemon.get(), file));
+      return hash_content(calls_, fd.get(), file.facts.size);
+    }();
+    if (!hash) return tl::make_unexpected(std::move(hash).error().context(name));
+    return hash;
+  }
+
+  static void tell_unlinked(const State& state, const NodeIndex& index, const std::vector<UnlinkedFile>& files,
+                            const std::set<NodeId>& kept, FindingCollector& findings) {
     for (const Handle& handle : state.handles) {
       const EntryIndex e = index.first_entry(handle.inode);
       if (e == kNoIndex || !location_as<Invalid>(state.inodes[e])) continue;
@@ -292,6 +324,7 @@ class SnapshotCapture {
   const CaptureRequest& request_;
   const Progress& progress_;
   CaptureResult out_;
+  std::uint64_t locks_ = 0;  // of the daemon, on files of the host
 };
 
 }  // namespace
@@ -299,10 +332,6 @@ class SnapshotCapture {
 Result<CaptureResult> capture_snapshot(sys::Calls& calls, const CaptureRequest& request,
                                        const Progress& progress) {
   return SnapshotCapture(calls, request, progress).run();
-}
-
-std::string kept_path(const std::string& manifest, std::uint64_t number) {
-  return fmt::format("{}.kept-{}", manifest, number);
 }
 
 std::string manifest_path_of(sys::Calls& calls, const std::string& snapshot_path) {

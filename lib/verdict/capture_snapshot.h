@@ -10,6 +10,8 @@
 #include "base/result.h"
 #include "manifest/capture.h"
 #include "manifest/manifest.h"
+#include "manifest/unlinked.h"
+#include "sys/unique_fd.h"
 #include "verdict/check.h"
 #include "verdict/report.h"
 
@@ -30,12 +32,11 @@ struct CaptureRequest {
   std::string parent_id;
 };
 
-// A file whose bytes are to be kept beside the manifest, as <manifest>.kept-<number>, while the
-// daemon lives.
+// A file whose bytes are to be kept beside the manifest, as kept_path() says, while the daemon lives:
+// before the manifest is written, which promises them.
 struct KeptFile {
-  std::string link;          // leads to it: "/proc/PID/fd/7"
-  std::uint64_t number = 0;  // of its inode
-  std::uint64_t size = 0;    // bytes
+  UnlinkedFile file;
+  ContentHash hash{};  // what the manifest says of it: other bytes are not to get its name
 };
 
 struct CaptureResult {
@@ -43,15 +44,13 @@ struct CaptureResult {
   Report report;
   Manifest manifest;
   std::vector<KeptFile> kept;
+  sys::UniqueFd daemon;  // where open_unlinked() finds them
 };
 
 // kUsage: what the caller asked for cannot be.
 [[nodiscard]] Result<CaptureResult> capture_snapshot(sys::Calls& calls,
                                                      const CaptureRequest& request,
                                                      const Progress& progress);
-
-// "<manifest>.kept-<number>"
-[[nodiscard]] std::string kept_path(const std::string& manifest, std::uint64_t number);
 
 // Where the manifest of a snapshot lies unless somebody says otherwise: in its directory
 // ("vfsmend.manifest"), or beside its file ("FILE.vfsmend-manifest").

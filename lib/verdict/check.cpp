@@ -80,6 +80,7 @@ Result<bool> find_record(sys::Calls& calls, const CheckRequest& request, const P
   if (found) {
     options.manifest = &found->manifest;
     options.manifest_path = found->info.path;
+    options.manifest_directory = found->directory.get();
     options.distrust = found->distrust;
     report.manifest = found->info;
   }

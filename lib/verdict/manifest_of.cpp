@@ -11,6 +11,7 @@
 #include "manifest/blocks.h"
 #include "manifest/capture.h"
 #include "manifest/manifest_file.h"
+#include "sys/draft_file.h"
 #include "sys/read_file.h"
 #include "verdict/capture_snapshot.h"
 
@@ -50,7 +51,9 @@ Result<FoundManifest> read_manifest(sys::Calls& calls, const std::string& file) 
   VFSMEND_TRY_ASSIGN(const ByteVector bytes, read_whole(calls, file, kMaxManifestMemory, &distrust));
   VFSMEND_TRY_ASSIGN(Manifest manifest, decode_manifest(bytes));
   const std::string time(fact(manifest.facts, "time"));
-  return FoundManifest{std::move(manifest), {file, bytes.size(), time}, std::move(distrust)};
+  VFSMEND_TRY_ASSIGN(sys::Located directory, sys::locate(calls, AT_FDCWD, sys::directory_of(file)));
+  return FoundManifest{std::move(manifest), {file, bytes.size(), time}, std::move(distrust),
+                       std::move(directory.fd)};
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "manifest/manifest.h"
+#include "sys/unique_fd.h"
 #include "verdict/check.h"
 #include "verdict/report.h"
 
@@ -18,6 +19,8 @@ struct FoundManifest {
   ManifestInfo info;
   // Not empty: somebody else than root wrote it, or could have: "owned by user 1000".
   std::string distrust;
+  // O_PATH: what was kept beside it is found after another mount namespace was entered too.
+  sys::UniqueFd directory;
 };
 
 // Nothing where none was named and none is there. Errors: kUsage where one that was named cannot be

@@ -15,7 +15,9 @@ inline constexpr std::uint64_t kDefaultCheckBudget = std::uint64_t{256} << 20;
 
 struct RecordOptions {
   const Manifest* manifest = nullptr;
-  std::string manifest_path;   // kept files lie beside it
+  std::string manifest_path;   // as it is told
+  // O_PATH, of its directory, where kept files lie: good in every mount namespace. -1: none.
+  int manifest_directory = -1;
   // Not empty: nothing on the host is changed by this record, and why ("owned by user 1000").
   std::string distrust;
   Policy policy;

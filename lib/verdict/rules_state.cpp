@@ -243,10 +243,12 @@ bool Rules::has_unspeakable_names() const {
 bool Rules::judge_kept(EntryIndex e) {
   if (record() == nullptr) return false;
   const auto kept = hidden_file(record()->section(), input_.options->manifest_path, inode(e).id);
+  if (!kept) return false;
   struct statx stat{};
-  if (!kept || in_.calls.statx(AT_FDCWD, kept->file.c_str(), AT_SYMLINK_NOFOLLOW, STATX_TYPE, stat) < 0) {
-    return false;
-  }
+  const std::string name = name_of_kept(*kept);
+  const int err = in_.calls.statx(input_.options->manifest_directory, name.c_str(), AT_SYMLINK_NOFOLLOW,
+                                  STATX_TYPE | STATX_SIZE, stat);
+  if (err < 0 || !S_ISREG(stat.stx_mode) || stat.stx_size != kept->size) return false;
   out_.add(Code::kH001, Verdict::kRepair, [&] {
     Finding f = about(Code::kH001, Verdict::kRepair, e);
     f.message = fmt::format("inode {} is open and has no name any more; its bytes were kept",

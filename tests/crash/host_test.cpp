@@ -60,11 +60,21 @@ class HostCrash : public testing::Test {
     const std::string file = request_.check.snapshot_path + ".vfsmend-manifest";
     auto manifest = decode_manifest(as_bytes(read_text(file)));
     ASSERT_TRUE(manifest) << manifest.error().text;
-    manifest->sections[0].facts.emplace_back("kept", kept_fact(5, 99, 0640, 7, 8, 1'000'000'000'000'000'007));
+    const std::string content = "what only the guest had";
+    ContentHasher hasher;
+    hasher.add(as_bytes(content));
+    ObjectFacts kept;
+    kept.ino = 99;
+    kept.mode = 0640;
+    kept.uid = 7;
+    kept.gid = 8;
+    kept.mtime = 1'000'000'000'000'000'007;
+    kept.size = content.size();
+    manifest->sections[0].facts.emplace_back("kept", kept_fact(5, kept, hasher.hash()));
     const auto bytes = encode_manifest(*manifest);
     ASSERT_TRUE(bytes);
     ASSERT_TRUE(sys::replace_file(sys::kernel_changes(), file, as_text(*bytes), sys::FileMode::kPrivate));
-    dir_.write("snap/state.vfsmend-manifest.kept-99", "what only the guest had");
+    dir_.write("snap/" + kept_path("state.vfsmend-manifest", 99, hasher.hash()), content);
   }
 
   [[nodiscard]] std::string facts() const { return host_facts(dir_ / "share"); }

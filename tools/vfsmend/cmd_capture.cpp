@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `vfsmend capture`: the worker looks and writes the manifest; this process only says so.
 #include <fmt/format.h>
-#include <linux/openat2.h>
 
 #include "base/text.h"
 #include "manifest/manifest_file.h"
@@ -12,6 +11,7 @@
 #include "sys/heap.h"
 #include "sys/read_file.h"
 #include "verdict/capture_snapshot.h"
+#include "verdict/hidden_file.h"
 #include "vfsmend/commands.h"
 #include "vfsmend/looking.h"
 #include "vfsmend/settings.h"
@@ -75,8 +75,10 @@ class CaptureRun {
     if (!directory_.valid()) return unwritten("its directory cannot be opened");
     const std::string file = fmt::format("/proc/self/fd/{}/{}", directory_.get(), name_);
     for (const KeptFile& kept : result.kept) {
-      const Result<void> copied = keep(kept, file);
-      if (!copied) return unwritten(fmt::format("the bytes of {}: {}", kept.link, copied.error().text));
+      const Result<void> copied = keep(kept, result.daemon.get(), file);
+      if (copied) continue;
+      return unwritten(fmt::format("the bytes of /proc/{}/{}: {}", settings_.request.daemon_pid, kept.file.link,
+                                   copied.error().text));
     }
     const Result<void> written =
         sys::replace_file(*io_.changes, file, as_text(*bytes), sys::FileMode::kPrivate);
@@ -86,13 +88,16 @@ class CaptureRun {
                                    std::string(fact(result.manifest.facts, "time"))};
   }
 
-  Result<void> keep(const KeptFile& kept, const std::string& manifest) {
-    open_how how{};
-    how.flags = O_RDONLY | O_CLOEXEC;
-    const sys::UniqueFd from(io_.calls->openat2(AT_FDCWD, kept.link.c_str(), how));
-    if (!from.valid()) return fail_errno(-from.get(), kept.link);
-    return sys::copy_to_file(*io_.changes, from.get(), kept.size,
-                             kept_path(manifest, kept.number));
+  Result<void> keep(const KeptFile& kept, int daemon, const std::string& manifest) {
+    VFSMEND_TRY_ASSIGN(const sys::UniqueFd from, open_unlinked(*io_.calls, daemon, kept.file));
+    ContentHasher hasher;
+    const sys::CopyWatch watch{[&](Bytes piece) { hasher.add(piece); }, [&]() -> Result<void> {
+                                 if (hasher.hash() == kept.hash) return {};
+                                 return fail(ErrorCode::kSystem, "it changed while it was captured");
+                               }};
+    const ObjectFacts& facts = kept.file.facts;
+    return sys::copy_to_file(*io_.changes, from.get(), facts.size, kept_path(manifest, facts.ino, kept.hash),
+                             watch);
   }
 
   [[nodiscard]] Rendered specification(const CaptureResult& result) const {

@@ -21,9 +21,8 @@ Journal sample() {
                 {{"security.capability", std::string("\0\xff", 2)}, {"user.\xfe", ""}}};
   HiddenStep hidden;
   hidden.node = 7;
-  hidden.file = {"/snap/m.kept-9", ".vfsmend-kept-7-01234567", 0640, 5, 6, -7};
-  hidden.size = 1'000'000;
-  hidden.hash = {~std::uint64_t{0}, 1};
+  hidden.file = {"/snap/m.kept-9-0000000000000001", ".vfsmend-kept-7-01234567", 0640, 5, 6, -7, 1'000'000,
+                 {~std::uint64_t{0}, 1}};
   return {"/snap/with \"quotes\"",
           std::string("/snap/not \xff utf-8"),
           "/snap/kept",
@@ -68,8 +67,8 @@ TEST(Journal, WhatIsOfTheHostComesBack) {
   EXPECT_EQ(host.work.hidden[0].file.hidden_name, wanted.work.hidden[0].file.hidden_name);
   EXPECT_EQ(host.work.hidden[0].file.mode, wanted.work.hidden[0].file.mode);
   EXPECT_EQ(host.work.hidden[0].file.mtime, wanted.work.hidden[0].file.mtime);
-  EXPECT_EQ(host.work.hidden[0].hash, wanted.work.hidden[0].hash);
-  EXPECT_EQ(host.work.hidden[0].size, wanted.work.hidden[0].size);
+  EXPECT_EQ(host.work.hidden[0].file.hash, wanted.work.hidden[0].file.hash);
+  EXPECT_EQ(host.work.hidden[0].file.size, wanted.work.hidden[0].file.size);
 }
 
 // A journal lies beside a snapshot, where root writes: but undo acts on what it says.
