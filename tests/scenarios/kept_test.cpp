@@ -217,12 +217,17 @@ TEST_F(Kept, CaptureInAnotherMountNamespace) {
 TEST_F(Kept, CaptureThatIsCutShortLeavesTheOldBytes) {
   pause_with_unlinked();
   keep();
+  ASSERT_EQ(kept_files().size(), 1U);
+  const std::string old = fs::path(kept_files().front()).filename();
   write_unlinked(kLater);
   for (const int err : {0, ENOSPC}) keep_in_vain(err);
   EXPECT_EQ(kept_files().size(), 2U);
   expect_laid(kFirst);
-  keep();
+  const std::string said = keep();
   EXPECT_EQ(kept_files().size(), 2U) << "the same bytes have the same name";
+  EXPECT_NE(said.find(fmt::format("not meant by it: {}. A capture of before", old)), std::string::npos) << said;
+  fs::remove(fs::path(folder()) / old);
+  EXPECT_EQ(keep().find("not meant by it"), std::string::npos);
   end_daemon();
   expect_laid(kLater);
 }

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // `vfsmend capture`: the worker looks and writes the manifest; this process only says so.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/openat2.h>
+
+#include <array>
+#include <set>
 
 #include "base/text.h"
 #include "manifest/manifest_file.h"
@@ -9,6 +14,7 @@
 #include "report/json.h"
 #include "sys/atomic_file.h"
 #include "sys/heap.h"
+#include "sys/listing.h"
 #include "sys/read_file.h"
 #include "verdict/capture_snapshot.h"
 #include "verdict/hidden_file.h"
@@ -86,6 +92,29 @@ class CaptureRun {
     if (!written) return unwritten(written.error().text.substr(printable(file).size() + 2));
     report.manifest = ManifestInfo{target_, bytes->size(),
                                    std::string(fact(result.manifest.facts, "time"))};
+    tell_left_over(result);
+  }
+
+  // Of captures that this one replaced, or that were cut short. Not removed: another may be on its way.
+  void tell_left_over(CaptureResult& result) const {
+    std::set<std::string> meant;
+    for (const KeptFile& kept : result.kept) meant.insert(kept_path(name_, kept.file.facts.ino, kept.hash));
+    open_how how{};
+    how.flags = O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC;
+    const sys::UniqueFd fd(io_.calls->openat2(directory_.get(), ".", how));
+    if (!fd.valid()) return;
+    std::set<std::string> left;
+    std::array<std::uint8_t, 32768> buffer;
+    static_cast<void>(sys::for_each_name(*io_.calls, fd.get(), buffer, [&](const char* name, std::uint64_t) {
+      if (std::string_view(name).starts_with(name_ + ".kept-") && !meant.contains(name)) left.insert(name);
+      return true;
+    }));
+    if (left.empty()) return;
+    const bool one = left.size() == 1;
+    result.report.assumptions.push_back(
+        fmt::format("beside the manifest, and not meant by it: {}{}. A capture of before kept {}: {} can be removed",
+                    *left.begin(), one ? "" : fmt::format(" and {} more", left.size() - 1), one ? "it" : "them",
+                    one ? "it" : "they"));
   }
 
   Result<void> keep(const KeptFile& kept, int daemon, const std::string& manifest) {
