@@ -119,7 +119,8 @@ Result<HostStep*> HostPlanner::step_of(const Finding& finding) {
   LazyHandle handle(in_.calls, object.fd.get(), "", AT_EMPTY_PATH);
   Today today;
   const std::uint32_t at = finding.repair->recorded;
-  if ((identity_changes(*in_.recorded, at, object.all, handle, today) & (kOtherObject | kOtherType)) != 0) {
+  const MountKinds kinds(*in_.recorded);
+  if ((identity_changes(*in_.recorded, kinds, at, object.all, handle, today) & (kOtherObject | kOtherType)) != 0) {
     return fail(ErrorCode::kSystem, "it is not the object that was captured");
   }
   const std::uint32_t names = recorded_names(at);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "verdict/record.h"
 
-#include <linux/magic.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -43,9 +42,11 @@ bool is_label(std::string_view xattr) {
 
 Record::Record(const ManifestSection& section, std::int64_t captured_at, const State& state,
                const NodeIndex& index, const LoadOrder& order)
-    : section_(section), captured_at_(captured_at), position_(state.inodes.size(), kNoIndex) {
-  const auto& parent = section.entries.parent;
-  while (first_child_ < parent.size() && parent[first_child_] == kNoParent) ++first_child_;
+    : section_(section),
+      kinds_(section),
+      captured_at_(captured_at),
+      first_child_(first_child(section.entries)),
+      position_(state.inodes.size(), kNoIndex) {
   if (section.entries.size_of() == 0) return;
   const bool has_nodes = std::ranges::any_of(section.entries.node, [](NodeId id) { return id != 0; });
   if (has_nodes) find_by_node(index);
@@ -102,32 +103,22 @@ bool Record::is_known(std::uint32_t position) const {
   return (section_.entries.notes[position] & (kChangedMeanwhile | kVanished)) == 0;
 }
 
-// Entries of a directory stand one after the other, their names ascending (table_builder.h).
 std::uint32_t Record::find(std::uint32_t directory, std::string_view name) const {
-  const EntryTable& e = section_.entries;
-  auto low = static_cast<std::uint32_t>(first_child_);
-  auto high = static_cast<std::uint32_t>(e.size_of());
-  while (low < high) {
-    const std::uint32_t middle = low + (high - low) / 2;
-    const auto there = std::pair(e.parent[middle], e.name[middle]);
-    if (there == std::pair(directory, name)) return middle;
-    if (there < std::pair(directory, name)) low = middle + 1;
-    else high = middle;
-  }
-  return kNoIndex;
+  return find_entry(section_.entries, first_child_, directory, name);
 }
 
-std::uint16_t identity_changes(const ManifestSection& section, std::uint32_t position,
+std::uint16_t identity_changes(const ManifestSection& section, const MountKinds& kinds, std::uint32_t position,
                                const ObjectFacts& now, LazyHandle& handle, Today& today) {
   const EntryTable& e = section.entries;
   std::uint16_t changes = 0;
   const bool other_device = section.devices[e.device[position]] != now.device;
   if (other_device) changes |= kOtherDevice;
   const bool same_number = e.ino[position] == now.ino;
+  const MountKind kind = kinds.at(position);
   // A FUSE file system makes its handles up anew with every mount.
-  const bool lasting = !other_device || section.fs_magic != FUSE_SUPER_MAGIC;
+  const bool lasting = !other_device || kind != MountKind::kFuse;
   // An overlay shows the birth of the copy that a first write makes, and keeps the number.
-  const bool has_birth = section.fs_magic != OVERLAYFS_SUPER_MAGIC;
+  const bool has_birth = kind != MountKind::kOverlay;
   bool other = !same_number || (has_birth && birth_differs(e.btime[position], now.btime));
   if (lasting && !e.handle[position].empty() && handle.ask() == 0) {
     const sys::ObjectHandle& found = handle.value();
@@ -142,14 +133,14 @@ std::uint16_t identity_changes(const ManifestSection& section, std::uint32_t pos
 
 bool Record::is_same(std::uint32_t position, const struct statx& stat, LazyHandle& handle) const {
   Today today;
-  return (identity_changes(section_, position, facts_of(stat), handle, today) & (kOtherObject | kOtherType)) == 0;
+  return (identity_changes(section_, kinds_, position, facts_of(stat), handle, today) & (kOtherObject | kOtherType)) == 0;
 }
 
 std::uint16_t Record::compare(sys::Calls& calls, std::uint32_t position, const struct statx& stat,
                               LazyHandle& handle, Today& today) const {
   const EntryTable& e = section_.entries;
   const ObjectFacts now = facts_of(stat);
-  std::uint16_t changes = identity_changes(section_, position, now, handle, today);
+  std::uint16_t changes = identity_changes(section_, kinds_, position, now, handle, today);
   const auto differs = [&](bool different, Change bit) {
     if (different) changes |= bit;
   };

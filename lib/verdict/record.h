@@ -13,6 +13,7 @@
 #include "sys/calls.h"
 #include "sys/object_handle.h"
 #include "verdict/load_order.h"
+#include "verdict/mount_kinds.h"
 
 namespace vfsmend {
 
@@ -97,16 +98,18 @@ class Record {
   void find_by_path(const State& state, const LoadOrder& order);
 
   const ManifestSection& section_;
+  MountKinds kinds_;
   std::int64_t captured_at_;
-  std::size_t first_child_ = 1;              // where entries with a parent begin
+  std::size_t first_child_;                  // where entries with a parent begin
   std::vector<std::uint32_t> position_;      // by entry of the state
   std::uint64_t unknown_ = 0;
 };
 
 // kOtherObject, kSameNumber, kOtherType, kOtherDevice: whether `now` and `handle` are of the object that
 // was recorded at `position` of the section. Fills `today.handle` where it is another.
-[[nodiscard]] std::uint16_t identity_changes(const ManifestSection& section, std::uint32_t position,
-                                             const ObjectFacts& now, LazyHandle& handle, Today& today);
+[[nodiscard]] std::uint16_t identity_changes(const ManifestSection& section, const MountKinds& kinds,
+                                             std::uint32_t position, const ObjectFacts& now,
+                                             LazyHandle& handle, Today& today);
 
 // The name of an attribute that holds a security label.
 [[nodiscard]] bool is_label(std::string_view xattr);
