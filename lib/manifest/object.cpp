@@ -60,7 +60,7 @@ Look look_once(sys::Calls& calls, int dir, const char* name, const LookOptions& 
   if (const int err = stat_now(calls, dir, name, out.facts); err < 0) return failed(err, "it");
   Look look;
   const int flags = *name == '\0' ? AT_EMPTY_PATH : 0;
-  int err = sys::object_handle(calls, dir, name, flags, out.handle);
+  int err = sys::object_name(calls, dir, name, flags, out.handle);
   if (err < 0) {
     out.handle.size = 0;
     out.handle.type = 0;

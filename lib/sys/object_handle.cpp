@@ -45,6 +45,17 @@ int object_handle(Calls& calls, int dir, const char* path, int flags, ObjectHand
   return 0;
 }
 
+int object_name(Calls& calls, int dir, const char* path, int flags, ObjectHandle& out) {
+  constexpr int kHandleFid = 0x200;  // AT_HANDLE_FID, of Linux 6.5
+  const int err = object_handle(calls, dir, path, flags, out);
+  if (err != -EOPNOTSUPP) return err;
+  // Others that have no handles make such a name up of a generation that is gone with the cached inode.
+  ObjectHandle name;
+  if (object_handle(calls, dir, path, flags | kHandleFid, name) < 0 || name.type != kOverlayHandle) return err;
+  out = name;
+  return 0;
+}
+
 int open_by_object_handle(Calls& calls, int mount_dir, std::int32_t type, Bytes data) {
   VFSMEND_CHECK(data.size() <= kMaxHandleBytes);
   HandleBuffer buffer;

@@ -28,6 +28,14 @@ struct ObjectHandle {
 [[nodiscard]] int object_handle(Calls& calls, int dir, const char* path, int flags,
                                 ObjectHandle& out);
 
+// An overlay's handle (OVL_FILEID_V1): of the layer's object, and the same before and after the copy that a
+// first write makes. Without nfs_export it is a name only, and opens nothing.
+inline constexpr std::int32_t kOverlayHandle = 0xf8;
+
+// The same as object_handle(), where it need not be one that can be opened: overlays give that out as well,
+// from Linux 6.6 on.
+[[nodiscard]] int object_name(Calls& calls, int dir, const char* path, int flags, ObjectHandle& out);
+
 // Goes back to the working directory of now when it ends: paths that were given relative to it have to
 // mean the same afterwards. For those who open by handle, or enter a mount namespace.
 class KeepsWorkingDirectory {

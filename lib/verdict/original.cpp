@@ -58,7 +58,9 @@ OriginalFinder::ByHandle OriginalFinder::ask_file_system(std::uint32_t position,
   const sys::KeepsWorkingDirectory here(calls_);
   const sys::UniqueFd fd(sys::open_by_object_handle(calls_, share_.fd.get(), e.handle_type[position],
                                                     as_bytes(handle)));
-  if (!fd.valid()) return fd.get() == -ESTALE ? ByHandle::kGone : ByHandle::kUnplaced;
+  // An overlay that opens nothing by handle calls all of them stale.
+  const bool is_name = e.handle_type[position] == sys::kOverlayHandle;
+  if (!fd.valid()) return fd.get() == -ESTALE && !is_name ? ByHandle::kGone : ByHandle::kUnplaced;
   struct statx stat{};
   if (calls_.statx(fd.get(), "", AT_EMPTY_PATH, kObjectMask, stat) < 0) return ByHandle::kUnplaced;
   if (stat.stx_nlink == 0) return ByHandle::kGone;

@@ -51,7 +51,7 @@ class LazyHandle {
 
   // 0, or a negative errno.
   int ask() {
-    if (err_ > 0) err_ = sys::object_handle(calls_, dir_, name_, flags_, handle_);
+    if (err_ > 0) err_ = sys::object_name(calls_, dir_, name_, flags_, handle_);
     return err_;
   }
   [[nodiscard]] const sys::ObjectHandle& value() const { return handle_; }

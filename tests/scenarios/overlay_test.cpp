@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "scenario.h"
+#include "sys/object_handle.h"
 
 namespace vfsmend::test {
 namespace {
@@ -54,6 +55,42 @@ TEST_F(Overlays, CopiesOfAnOverlayBelowTheShare) {
   EXPECT_EQ(check().codes(), "C001 M001");
   EXPECT_EQ(repair("-p").exit, 1) << "the very object";
   EXPECT_EQ(check().codes(), "C001");
+}
+
+TEST_F(Overlays, AnotherFileUnderTheSameNumber) {
+  lay("echo 1 > a", "echo 1 > u");
+  mount_over(share());
+  look_up("a");
+  look_up("u");
+  pause();
+  capture();
+  EXPECT_EQ(check().codes(), "");
+  const ino_t number = number_of("u");
+  sh(fmt::format("rm {0} && echo 2 > {0} && touch -r {1} {0}", at("u"), at("a")));
+  for (int i = 0; i < 100 && number_of("u") != number; ++i) {
+    sh(fmt::format("mv {0} {1}.{2} && echo 2 > {0} && touch -r {3} {0}", at("u"), at("old"), i, at("a")));
+  }
+  if (number_of("u") != number) GTEST_SKIP() << "the number is not used again";
+  sys::ObjectHandle name;
+  if (sys::object_name(sys::kernel(), AT_FDCWD, at("u").c_str(), 0, name) != 0) {
+    GTEST_SKIP() << "no handles of overlays here: Linux before 6.6";
+  }
+  const Said said = check();
+  EXPECT_EQ(said.verdict, "rebuild");
+  EXPECT_EQ(said.codes(), "I002") << said.json;
+}
+
+TEST_F(Overlays, MovedFilesOfBothLayers) {
+  lay("mkdir d && echo 1 > d/a", "echo 1 > u");
+  mount_over(share());
+  look_up("d/a");
+  look_up("u");
+  pause();
+  capture();
+  sh(fmt::format("mv {} {} && mv {} {}", at("d/a"), at("d/b"), at("u"), at("v")));
+  const Said said = check();
+  EXPECT_EQ(said.verdict, "repair");
+  EXPECT_EQ(said.codes(), "P002 P002") << said.json;
 }
 
 }  // namespace
