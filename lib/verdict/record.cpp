@@ -123,6 +123,8 @@ std::uint16_t identity_changes(const ManifestSection& section, const MountKinds&
   if (lasting && !e.handle[position].empty() && handle.ask() == 0) {
     const sys::ObjectHandle& found = handle.value();
     other = found.type != e.handle_type[position] || as_text(found.bytes()) != e.handle[position];
+    // The copy of one of several links is no link of it, and bears its handle as long as it is cached.
+    other = other || (kind == MountKind::kOverlay && !same_number && !other_device);
     if (other) today.handle = as_text(found.bytes());
   }
   if (other) changes |= kOtherObject;

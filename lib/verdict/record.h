@@ -79,6 +79,8 @@ class Record {
   [[nodiscard]] std::uint32_t position(EntryIndex entry) const { return position_[entry]; }
   // More than its name is known.
   [[nodiscard]] bool is_known(std::uint32_t position) const;
+  // Of the file system that it lay on.
+  [[nodiscard]] MountKind kind_at(std::uint32_t position) const { return kinds_.at(position); }
   // The entry `name` of the directory at `directory`, or kNoIndex.
   [[nodiscard]] std::uint32_t find(std::uint32_t directory, std::string_view name) const;
   // The state's inodes that stand in no record though they have a place: of another generation.

@@ -69,9 +69,12 @@ void Rules::tell_moved(EntryIndex e, const std::string& to) {
   const sys::UniqueFd fd(open_path(in_.calls, in_.share.fd.get(), to.c_str(), Leave::kNever, false));
   const std::string path = input_.texts.name_path(e);
   const bool carried_over = to == path;  // the name leads to it still, and its directory is another one
+  // An overlay without an index makes a file of its own out of the link that is written to, or moved, and
+  // goes on counting it as a name.
+  const bool copied = changes(e) != 0 && record()->kind_at(at) == MountKind::kOverlay;
   const bool split = !carried_over && then.nlink[at] > 1 && !S_ISDIR(then.mode[at]) && fd.valid() &&
                      in_.calls.statx(fd.get(), "", AT_EMPTY_PATH, STATX_NLINK, stat) == 0 &&
-                     stat.stx_nlink < then.nlink[at];
+                     (copied || stat.stx_nlink < then.nlink[at]);
   moved_to_[e] = to;
   const Code code = split ? Code::kI004 : Code::kP002;
   const bool there = changes(e) != 0;

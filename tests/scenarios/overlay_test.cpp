@@ -93,5 +93,19 @@ TEST_F(Overlays, MovedFilesOfBothLayers) {
   EXPECT_EQ(said.codes(), "P002 P002") << said.json;
 }
 
+// Without an index the write makes a file of its own out of one link, and both count two names.
+TEST_F(Overlays, AWriteSplitsALinkOff) {
+  lay("echo 1 > a && ln a b", "true");
+  mount_over(share());
+  look_up("a");
+  pause();
+  capture();
+  sh(fmt::format("echo 2 > {}", at("a")));
+  const Said said = check();
+  EXPECT_EQ(said.verdict, "repair");
+  EXPECT_EQ(said.codes(), "I004") << said.json;
+  EXPECT_TRUE(said.mentions("a was one of 2 names of a file, and is another file now"));
+}
+
 }  // namespace
 }  // namespace vfsmend::test
