@@ -28,10 +28,8 @@ std::string joined(const std::string& directory, std::string_view name) {
 }
 
 int open_for_listing(sys::Calls& calls, int share, const std::string& directory) {
-  open_how how{};
-  how.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_NONBLOCK | O_CLOEXEC;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS;
-  return calls.openat2(share, directory.empty() ? "." : directory.c_str(), how);
+  return sys::open_below(calls, share, directory,
+                         O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_NONBLOCK | O_CLOEXEC);
 }
 
 }  // namespace

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "verdict/share.h"
 
+#include <fcntl.h>
 #include <linux/openat2.h>
+
+#include <climits>
+#include <cstring>
 
 #include "sys/fd_path.h"
 #include "sys/object_handle.h"
+#include "sys/walk.h"
 
 namespace vfsmend {
 namespace {
@@ -54,7 +59,9 @@ int open_path(sys::Calls& calls, int dir, const char* path, Leave leave, bool fo
     case Leave::kClampedToShare: how.resolve = RESOLVE_IN_ROOT; break;
     case Leave::kFreely: break;
   }
-  return calls.openat2(dir, path, how);
+  // Where directories are deep a path is longer than the kernel takes at once.
+  const bool in_steps = leave == Leave::kNever && !follow && std::strlen(path) >= PATH_MAX;
+  return in_steps ? sys::open_below(calls, dir, path, how.flags) : calls.openat2(dir, path, how);
 }
 
 OpenTarget open_target(const struct statx& stat, const sys::MountTable& mounts) {

@@ -2,6 +2,7 @@
 // Where a recorded object is now: by its handle, in its directory, beside it, by a search; and how
 // little is done for one that is not there.
 #include <dirent.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,13 +31,17 @@ class Original : public testing::Test {
   void SetUp() override {
     if (::geteuid() != 0) GTEST_SKIP() << "opening by handle needs root";
     for (const char* file : {"d/b", "d/c", "e/x", "f/g/y", "top"}) dir_.write(file, file);
+    capture();
+    Destination to = virtiofsd();
+    to.shared_dir = dir_.path();
+    share_ = open_share(sys::kernel(), to);
+  }
+
+  void capture() {
     const CaptureInput input{sys::kernel(), dir_.path(), "", nullptr, {}, true, HashScope::kNone, 0, {}};
     auto captured = capture_share(input);
     ASSERT_TRUE(captured);
     section_ = std::move(captured->section);
-    Destination to = virtiofsd();
-    to.shared_dir = dir_.path();
-    share_ = open_share(sys::kernel(), to);
   }
 
   std::uint32_t position(const std::string& path) const {
@@ -101,6 +106,27 @@ TEST_F(Original, InItsDirectory) {
   EXPECT_EQ(find_by_name("d/b"), "d/renamed");
   move("top", "bottom");
   EXPECT_EQ(find_by_name("top"), "bottom");
+}
+
+TEST_F(Original, DeeperThanAPathThatTheKernelTakesAtOnce) {
+  const std::string name(200, 'n');
+  std::string path;
+  sys::UniqueFd at(::open(dir_.path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  for (int i = 0; i < 30; ++i) {
+    ASSERT_EQ(::mkdirat(at.get(), name.c_str(), 0755), 0);
+    at = sys::UniqueFd(::openat(at.get(), name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    path += name + "/";
+  }
+  const sys::UniqueFd file(::openat(at.get(), "leaf", O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
+  ASSERT_TRUE(file.valid());
+  capture();
+  std::uint32_t leaf = 0;
+  while (section_.entries.name[leaf] != "leaf") ++leaf;
+  EXPECT_EQ(find(sys::kernel(), leaf), path + "leaf");
+  ASSERT_EQ(::renameat(at.get(), "leaf", at.get(), "moved"), 0);
+  EXPECT_EQ(find(sys::kernel(), leaf), path + "moved");
+  SteppingCalls by_name(without_handles);
+  EXPECT_EQ(find(by_name, leaf), path + "moved");
 }
 
 TEST_F(Original, InItsDirectoryThatWasRenamedToo) {
