@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/text.h"
@@ -106,7 +107,8 @@ Result<Policy::Rule> Policy::parse_rule(std::string_view line) {
                                info(*rule.code).id));
     }
   }
-  rule.glob = glob;
+  // Paths have no slash at their beginning: with one, the rule would fit nothing and nobody would notice.
+  rule.glob = glob.substr(std::min(glob.find_first_not_of('/'), glob.size()));
   for (const auto& [name, action] : kActions) {
     if (name != word) continue;
     rule.action = action;

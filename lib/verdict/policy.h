@@ -5,9 +5,9 @@
 //
 // of which the first that fits a finding decides. CODE: one of I, M, R002, R003, C, G, T, L, or `*`
 // for all of these. GLOB: of the path below the share; `*` is any bytes, slashes included, `?` one
-// byte, `[a-z]` one of a set, `\` takes the next byte as it is. ACTION: see below. Empty lines and
-// lines that begin with `#` are nothing. What fails the load itself is no matter of taste: S, P, H,
-// O, E codes, R001, R004 and R005 cannot be named.
+// byte, `[a-z]` one of a set, `\` takes the next byte as it is; slashes at its beginning stand for the
+// share. ACTION: see below. Empty lines and lines that begin with `#` are nothing. What fails the load
+// itself is no matter of taste: S, P, H, O, E codes, R001, R004 and R005 cannot be named.
 #pragma once
 
 #include <cstdint>

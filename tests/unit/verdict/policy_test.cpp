@@ -90,6 +90,14 @@ TEST(Policy, TheFirstThatFitsDecides) {
   EXPECT_EQ(decides("M001 a b  c warn", Code::kM001, "a b  c"), PolicyAction::kWarn) << "spaces in names";
 }
 
+TEST(Policy, ASlashAtTheBeginningIsTheShare) {
+  EXPECT_EQ(decides("M001 /logs/* ignore", Code::kM001, "logs/a"), PolicyAction::kIgnore);
+  EXPECT_EQ(decides("M001 //logs/* ignore", Code::kM001, "logs/a"), PolicyAction::kIgnore);
+  EXPECT_EQ(decides("M001 /logs/* ignore", Code::kM001, "d/logs/a"), std::nullopt);
+  EXPECT_EQ(decides("M001 / ignore", Code::kM001, ""), PolicyAction::kIgnore);
+  EXPECT_EQ(decides("M001 / ignore", Code::kM001, "a"), std::nullopt);
+}
+
 TEST(Policy, IsReadFromAFile) {
   const TempDir dir;
   const std::string good = dir.write("good", "M001 * warn\n");
