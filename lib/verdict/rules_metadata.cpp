@@ -36,9 +36,14 @@ std::vector<std::string> differing(const XattrSet& then, const XattrSet& now, bo
   return out;
 }
 
-std::string shown(const std::string* value) {
+// A long value from where it differs from the `other` on: its beginning may be the same.
+std::string shown(const std::string* value, const std::string* other) {
   constexpr std::size_t kLongest = 64;
-  return value == nullptr ? "absent" : spaced_hex(as_bytes(value->substr(0, kLongest)));
+  if (value == nullptr) return "absent";
+  if (value->size() <= kLongest) return spaced_hex(as_bytes(*value));
+  const std::size_t same = other == nullptr ? 0 : std::ranges::mismatch(*value, *other).in1 - value->begin();
+  return fmt::format("{} bytes, from {} on: {}", value->size(), same,
+                     spaced_hex(as_bytes(value->substr(same, kLongest))));
 }
 
 }  // namespace
@@ -105,8 +110,10 @@ void Rules::judge_xattrs(EntryIndex e, const Today& now) {
                             value_of(then, "security.capability") != nullptr;
     tell(labels ? Code::kM004 : Code::kM003, Verdict::kRepair, e, [&](Finding& f) {
       for (const std::string& name : names) {
-        f.before.emplace_back(name, shown(value_of(then, name)));
-        f.after.emplace_back(name, shown(value_of(now.xattrs, name)));
+        const std::string* const was = value_of(then, name);
+        const std::string* const is = value_of(now.xattrs, name);
+        f.before.emplace_back(name, shown(was, is));
+        f.after.emplace_back(name, shown(is, was));
       }
       f.message = fmt::format("not as at the capture: {}", fmt::join(names, ", "));
       f.guest_sees = labels ? "refusals by the host's access control" : "access refused, or given to others";

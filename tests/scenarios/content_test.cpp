@@ -50,6 +50,28 @@ TEST_F(Contents, OwnerAndAttributes) {
   EXPECT_EQ(check().verdict, "resume");
 }
 
+TEST_F(Contents, LongAttributesAreShownFromWhereTheyDiffer) {
+  write("a", "1");
+  const std::string value(2000, 'v');
+  const auto set = [&](char last) {
+    const std::string whole = value + last;
+    ASSERT_EQ(::setxattr(at("a").c_str(), "user.k", whole.data(), whole.size(), 0), 0);
+  };
+  set('x');
+  look_up("a");
+  pause();
+  capture();
+  set('y');
+  Said said = check();
+  EXPECT_EQ(said.codes(), "M003") << said.json;
+  EXPECT_TRUE(said.mentions(R"("before":{"user.k":"2001 bytes, from 2000 on: 78"})")) << said.json;
+  EXPECT_TRUE(said.mentions(R"("after":{"user.k":"2001 bytes, from 2000 on: 79"})"));
+  ASSERT_EQ(::setxattr(at("a").c_str(), "user.k", value.data(), 4, 0), 0);
+  said = check();
+  EXPECT_TRUE(said.mentions(R"("before":{"user.k":"2001 bytes, from 4 on: 76 76 )")) << said.json;
+  EXPECT_TRUE(said.mentions(R"("after":{"user.k":"76 76 76 76"})"));
+}
+
 TEST_F(Contents, CapabilitiesAreForWhoAsks) {
   write("ping", "1");
   const char capability[] = "\x01\0\0\x02\0\x20\0\0\0\0\0\0\0\0\0\0\0\0\0";
