@@ -59,15 +59,13 @@ void Rules::judge_generation() {
 
 void Rules::judge_hints() {
   if (record() == nullptr || input_.walk == nullptr) return;
-  const EntryTable& then = record()->section().entries;
   const std::int64_t clock = record()->captured_at() + kClockSlack;
   std::uint64_t newer = 0;
   EntryIndex first = kNoIndex;
   for (const EntryIndex e : in_.order.taken) {
-    const std::uint32_t at = recorded(e);
-    if (at == kNoIndex || changes(e) == 0 || times_told_[e] || in_shadow(e)) continue;
-    const Today* now = today(e);
-    if ((now ? now->facts.mtime : then.mtime[at]) <= clock) continue;
+    if (recorded(e) == kNoIndex || times_told_[e] || in_shadow(e)) continue;
+    // One that was newer than the clock before the pause is no news to the guest.
+    if ((changes(e) & kOtherMtime) == 0 || today(e)->facts.mtime <= clock) continue;
     ++newer;
     if (first == kNoIndex) first = e;
   }

@@ -156,9 +156,9 @@ TEST_F(Contents, TimesFarAway) {
   look_up("past");
   pause();
   capture();
-  EXPECT_EQ(check().codes(), "T001") << "newer than the guest's clock";
+  EXPECT_EQ(check().codes(), "") << "newer than the guest's clock, and so it was before the pause";
   sh(fmt::format("touch -d 2410-01-01 {}; touch -d 1906-01-01 {}", at("future"), at("past")));
-  EXPECT_EQ(check().codes(), "C001 T001") << "the change of the first cannot be seen";
+  EXPECT_EQ(check().codes(), "C001") << "the change of the first cannot be seen";
 }
 
 TEST_F(Contents, OpenFileWithOtherBytes) {
