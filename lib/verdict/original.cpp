@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "verdict/original.h"
 
-#include <linux/openat2.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
