@@ -68,9 +68,12 @@ class Rules {
   void judge_mount(const ManifestMount& mount);
   void judge_access(const ManifestMount& mount, const sys::Mount& now);
   void judge_added_mounts();
+  void tell_not_mounted(Finding& f, bool unmounted, std::string_view mount_point) const;
   void tell_mount(Code code, Verdict verdict, const std::string& place, std::string message,
                   std::string sees, std::optional<Remedy> remedy);
   // rules_identity.cpp: P002, P003, I001, I002, I004
+  // `to`: below the share, where the object of `path` is now; `shown`: the same for people.
+  [[nodiscard]] static Remedy follow(const std::string& path, const std::string& shown, std::string to);
   [[nodiscard]] bool judge_recorded_object(EntryIndex e);
   [[nodiscard]] bool judge_moved(EntryIndex e);
   [[nodiscard]] bool moves_with_parent(EntryIndex e);

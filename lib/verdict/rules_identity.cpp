@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "base/text.h"
 #include "sys/read_file.h"
 #include "verdict/rules.h"
 
@@ -61,6 +62,13 @@ bool Rules::moves_with_parent(EntryIndex e) {
   return true;
 }
 
+Remedy Rules::follow(const std::string& path, const std::string& shown, std::string to) {
+  if (is_utf8(to)) {
+    return {fmt::format("rewrite the path in the state to {}", shown), true, {}, Mend::kRewritePath, std::move(to)};
+  }
+  return {fmt::format("rename it back to {}: a state cannot hold names that are not UTF-8", path), false, {}};
+}
+
 // A name fewer than at the capture: the one in the state is a link that was split off.
 void Rules::tell_moved(EntryIndex e, const std::string& to) {
   const EntryTable& then = record()->section().entries;
@@ -91,8 +99,7 @@ void Rules::tell_moved(EntryIndex e, const std::string& to) {
                    : there      ? "another file's bytes"
                    : f.open     ? "EIO on the path and through what is open on it"
                                 : "EIO on the path";
-    f.repair = Remedy{fmt::format("rewrite the path in the state to {}", to), true, {},
-                      Mend::kRewritePath, to};
+    f.repair = follow(f.path, to, to);
   });
 }
 

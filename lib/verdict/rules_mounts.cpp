@@ -75,10 +75,7 @@ void Rules::judge_root_object() {
     f.after = {{"inode", std::to_string(today(root)->facts.ino)}};
     if (mount != in_.share.mounts.end()) f.after.emplace_back("mount_point", mount->second.mount_point);
     if (not_mounted) {
-      f.message = unmounted ? "what was mounted at the capture is not: this is the directory below it"
-                            : "another file system is mounted there than at the capture";
-      f.guest_sees = "nothing yet: do not resume, and do not destroy";
-      f.repair = Remedy{"mount the share as it was, then check again", false, {}};
+      tell_not_mounted(f, unmounted, mount_point);
       return;
     }
     f.message = "the share is another directory than at the capture, as after a copy";
@@ -89,6 +86,20 @@ void Rules::judge_root_object() {
                                  "hashes), and strip the stored handles from the state",
                       false, {}};
   });
+}
+
+// Where the same mount is looked at, it is the path that is another one: nothing was unmounted.
+void Rules::tell_not_mounted(Finding& f, bool unmounted, std::string_view mount_point) const {
+  const auto now = in_.share.mounts.find(in_.share.stat.stx_mnt_id);
+  const bool elsewhere = unmounted && now->second.mount_point == mount_point;
+  f.message = elsewhere   ? "another directory than the one that was captured, of the same mount"
+              : unmounted ? "what was mounted at the capture is not: this is the directory below it"
+                          : "another file system is mounted there than at the capture";
+  f.guest_sees = "nothing yet: do not resume, and do not destroy";
+  f.repair = Remedy{elsewhere ? "name the directory that was captured; or, if this is a copy that shall be taken "
+                                "for it, check with --allow-rebind (contents are compared by their hashes)"
+                              : "mount the share as it was, then check again",
+                    false, {}};
 }
 
 void Rules::tell_mount(Code code, Verdict verdict, const std::string& place, std::string message,

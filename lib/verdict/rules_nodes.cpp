@@ -138,8 +138,7 @@ void Rules::judge_identity(EntryIndex e) {
       f.after.emplace_back("original", *at->original_at);
       std::string to = at->original_at->substr(in_.share.real_path == "/" ? 0 : in_.share.real_path.size());
       to.erase(0, to.find_first_not_of('/'));
-      f.repair = Remedy{fmt::format("rewrite the path in the state to {}", *at->original_at), true,
-                        {}, Mend::kRewritePath, std::move(to)};
+      f.repair = follow(f.path, *at->original_at, std::move(to));
     }
     return f;
   });

@@ -282,5 +282,20 @@ TEST_F(Identity, ManifestOfAnotherGeneration) {
   EXPECT_EQ(said.codes(), "G001") << said.json;
 }
 
+TEST_F(Identity, MovedToANameThatNoStateCanHold) {
+  write("d/f", "1");
+  open("d/f", O_RDWR);
+  pause();
+  capture();
+  sh(fmt::format("mv {0} {0}$(printf '\\377')", at("d")));
+  const Said said = check();
+  EXPECT_EQ(said.verdict, "repair");
+  EXPECT_EQ(said.codes(), "P002") << said.json;
+  EXPECT_TRUE(said.mentions("rename it back to d")) << said.json;
+  const std::string before = fingerprint_of_snapshot();
+  EXPECT_EQ(repair("-y").exit, 4) << "and no verdict that destroys";
+  EXPECT_EQ(fingerprint_of_snapshot(), before);
+}
+
 }  // namespace
 }  // namespace vfsmend::test

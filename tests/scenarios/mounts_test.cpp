@@ -57,6 +57,22 @@ TEST_F(Mounts, V07_CopyWithoutHashesCannotBeTaken) {
   EXPECT_EQ(check({"--allow-rebind"}).verdict, "rebuild");
 }
 
+// The wrong directory on the command line, or a copy elsewhere: nothing is to be destroyed for it, and nothing
+// was unmounted.
+TEST_F(Mounts, V07_AnotherDirectoryIsNamed) {
+  write("a", "1");
+  look_up("a");
+  pause();
+  capture();
+  sh(fmt::format("cp -a {0} {0}.copy", share()));
+  set_share(share() + ".copy");
+  const Said said = check();
+  EXPECT_EQ(said.verdict, "indeterminate");
+  EXPECT_EQ(said.codes(), "R001") << said.json;
+  EXPECT_TRUE(said.mentions("another directory than the one that was captured")) << said.json;
+  EXPECT_TRUE(said.mentions("--allow-rebind"));
+}
+
 TEST_F(Mounts, V08_SameFileSystemUnderOtherNumbers) {
   set_share(mount_ext4("disk"));
   know_ten();
