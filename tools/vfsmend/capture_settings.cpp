@@ -86,6 +86,7 @@ Result<CaptureSettings> capture_settings(const Parsed& parsed) {
     VFSMEND_TRY(fill_tree(parsed, settings));
   } else {
     VFSMEND_TRY_ASSIGN(request.what.snapshot_path, snapshot_operand(parsed));
+    spare_snapshot(settings.run, settings.file, request.what.snapshot_path);
   }
   return settings;
 }

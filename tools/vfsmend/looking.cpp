@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vfsmend/looking.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
 #include "sys/bounded_worker.h"
+#include "sys/read_file.h"
 
 namespace vfsmend {
 namespace {
@@ -50,13 +53,39 @@ std::string broken_text(const sys::WorkerResult& result) {
                      how, where(result));
 }
 
+// By the object and not by its name. Done by the worker, since any look may hang; but names that are equal tell
+// it before, for the answer of one who hangs is written there as well.
+std::optional<Rendered> refusal(const RunSettings& run, bool by_name) {
+  if (run.output.empty()) return std::nullopt;
+  const auto refused = [&](const std::string& input) {
+    return Rendered{exit_status::kUsage, "",
+                    message(run.trace_id, fmt::format("--output: {} is what is read: name another file", input))};
+  };
+  if (by_name) {
+    const auto same = std::ranges::find(run.inputs, run.output);
+    return same == run.inputs.end() ? std::nullopt : std::optional(refused(*same));
+  }
+  const auto output = sys::locate(sys::kernel(), AT_FDCWD, run.output);
+  if (!output) return std::nullopt;
+  for (const std::string& input : run.inputs) {
+    if (input.empty()) continue;
+    const auto found = sys::locate(sys::kernel(), AT_FDCWD, input);
+    if (found && found->stamp.device == output->stamp.device && found->stamp.inode == output->stamp.inode) {
+      return refused(input);
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Rendered look_bounded(const RunSettings& run,
                       const std::function<Rendered(const Progress&)>& look,
                       const std::function<Rendered(Unable, std::string)>& unable) {
+  if (auto refused = refusal(run, true)) return *std::move(refused);
   const Result<sys::WorkerResult> result =
       sys::run_bounded(run.deadline, [&](sys::WorkerChannel& channel) {
+        if (const auto refused = refusal(run, false)) return channel.send(pack(*refused));
         channel.send(pack(look([&channel](std::string_view stage) { channel.stage(stage); })));
       });
   using End = sys::WorkerResult::End;

@@ -267,7 +267,23 @@ Result<CheckSettings> check_settings(const Parsed& parsed) {
   }
   VFSMEND_TRY_ASSIGN(request.mount_namespace_of, pid_setting(parsed, "mount-ns"));
   VFSMEND_TRY_ASSIGN(request.snapshot_path, snapshot_operand(parsed));
+  spare_snapshot(settings.run, settings.output.file, request.snapshot_path);
+  for (const std::string& file : {request.manifest_file, request.policy_file, request.overlay_file,
+                                  request.snapshot_path + "/vfsmend.manifest",
+                                  request.snapshot_path + ".vfsmend-manifest"}) {
+    settings.run.inputs.push_back(file);
+  }
   return settings;
+}
+
+void spare_snapshot(RunSettings& run, const std::string& output, const std::string& snapshot) {
+  run.output = output;
+  run.inputs.push_back(snapshot);
+  for (const char* below : {"/", "/snapshot/"}) {
+    for (const char* name : {"state.json", "config.json", "memory-ranges", "memory", "memory.dev"}) {
+      run.inputs.push_back(snapshot + below + name);
+    }
+  }
 }
 
 Result<RehearseSettings> rehearse_settings(const Parsed& parsed) {
@@ -297,6 +313,7 @@ Result<InspectSettings> inspect_settings(const Parsed& parsed) {
   VFSMEND_TRY_ASSIGN(settings.dialect, dialect_setting(parsed));
   VFSMEND_TRY_ASSIGN(settings.snapshot_path, snapshot_operand(parsed));
   settings.open.overlay_file = parsed.value("overlay", "");
+  spare_snapshot(settings.run, settings.output.file, settings.snapshot_path);
   return settings;
 }
 

@@ -30,6 +30,9 @@ struct RunSettings {
   std::chrono::milliseconds deadline{30'000};  // 0: none
   std::string trace_id;
   std::vector<std::string> notes;  // for standard error, before anything is done
+  // What is read is not written over, under whatever name: `output` (empty: none) is none of `inputs`.
+  std::string output{};
+  std::vector<std::string> inputs{};
 };
 
 struct CheckSettings {
@@ -65,6 +68,8 @@ struct RehearseSettings {
 [[nodiscard]] Result<RehearseSettings> rehearse_settings(const Parsed& parsed);
 [[nodiscard]] Result<CaptureSettings> capture_settings(const Parsed& parsed);
 [[nodiscard]] Result<CheckSettings> check_settings(const Parsed& parsed);
+// Nothing of the snapshot is written over by `output`.
+void spare_snapshot(RunSettings& run, const std::string& output, const std::string& snapshot);
 [[nodiscard]] Result<InspectSettings> inspect_settings(const Parsed& parsed);
 [[nodiscard]] Result<ColorWhen> color_setting(const Parsed& parsed);
 

@@ -186,6 +186,26 @@ TEST_F(CheckCommand, WritesAFileWholeOrNotAtAll) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir_.path()), {}), 4);
 }
 
+TEST_F(CheckCommand, WritesOverNothingThatIsRead) {
+  const std::string before = test::read_text(state_);
+  const std::string alias = dir_ / "S/../" + state_.substr(state_.rfind('/') + 1);
+  for (const std::string& output : {state_, alias}) {
+    for (const char* deadline : {"30000", "1"}) {
+      if (output == alias && deadline == std::string("1")) continue;  // told by the worker, if it comes to that
+      const ToolRun run = check({"--output", output, "--deadline", deadline});
+      EXPECT_EQ(run.exit, 16);
+      EXPECT_NE(run.err.find("is what is read"), std::string::npos) << run.err;
+    }
+    EXPECT_EQ(run_tool({"inspect", "--output", output, state_}).exit, 16);
+    EXPECT_EQ(run_tool({"capture", "--shared-dir", dir_ / "S", "-o", output, state_}).exit, 16);
+    EXPECT_EQ(run_tool({"capture", "--format", "mtree", "--shared-dir", dir_ / "S", "-o", output, state_}).exit, 16);
+  }
+  EXPECT_EQ(test::read_text(state_), before);
+  const std::string policy = dir_.write("policy", "M001 * ignore\n");
+  EXPECT_EQ(check({"--policy", policy, "--output", policy}).exit, 16);
+  EXPECT_EQ(test::read_text(policy), "M001 * ignore\n");
+}
+
 TEST_F(CheckCommand, TakesColorsFromTheTerminalAndTheEnvironment) {
   const auto colored = [&](std::vector<std::string> args, const ToolWorld& world) {
     return check(std::move(args), world).out.find('\x1b') != std::string::npos;
