@@ -124,7 +124,9 @@ std::uint16_t identity_changes(const ManifestSection& section, const MountKinds&
     const sys::ObjectHandle& found = handle.value();
     other = found.type != e.handle_type[position] || as_text(found.bytes()) != e.handle[position];
     // The copy of one of several links is no link of it, and bears its handle as long as it is cached.
-    other = other || (kind == MountKind::kOverlay && !same_number && !other_device);
+    // Of others the number says less than the handle: it depends on how the overlay was mounted (xino).
+    const bool linked = e.nlink[position] > 1 && !S_ISDIR(e.mode[position]);
+    other = other || (kind == MountKind::kOverlay && linked && !same_number && !other_device);
     if (other) today.handle = as_text(found.bytes());
   }
   if (other) changes |= kOtherObject;
