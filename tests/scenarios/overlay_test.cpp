@@ -93,6 +93,32 @@ TEST_F(Overlays, MovedFilesOfBothLayers) {
   EXPECT_EQ(said.codes(), "P002 P002") << said.json;
 }
 
+// With layers on two file systems numbers are put together by xino, and are others without.
+TEST_F(Overlays, MountedAgainWithOtherNumbers) {
+  const std::string lower = mount_ext4("low");
+  const std::string upper = mount_ext4("up");
+  sh(fmt::format("cd {} && mkdir d && echo 1 > d/a && cd {} && mkdir upper work", lower, upper));
+  const auto mount = [&](const std::string& xino) {
+    sh(fmt::format("mount -t overlay none -o lowerdir={1},upperdir={2}/upper,workdir={2}/work,xino={0} {3}", xino,
+                   lower, upper, share()));
+  };
+  mount("on");
+  look_up("d/a");
+  pause();
+  sys::ObjectHandle name;
+  if (sys::object_name(sys::kernel(), AT_FDCWD, at("d/a").c_str(), 0, name) != 0) {
+    GTEST_SKIP() << "no handles of overlays here: Linux before 6.6";
+  }
+  capture();
+  const ino_t number = number_of(".");
+  sh("umount " + share());
+  mount("off");
+  EXPECT_NE(number_of("."), number);
+  const Said said = check();
+  EXPECT_EQ(said.verdict, "resume") << said.json;
+  for (const auto& [code, count] : said.counts) EXPECT_EQ(code, "I003");
+}
+
 // Without an index the write makes a file of its own out of one link, and both count two names.
 TEST_F(Overlays, AWriteSplitsALinkOff) {
   lay("echo 1 > a && ln a b", "true");
