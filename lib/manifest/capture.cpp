@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 #include <linux/openat2.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #define XXH_INLINE_ALL
@@ -70,6 +71,10 @@ class Capture {
   Result<void> open_share() {
     Result<sys::Located> share = sys::locate(in_.calls, AT_FDCWD, in_.share);
     if (!share) return tl::make_unexpected(std::move(share).error().context(in_.share));
+    // A tree may be a single file. A guest's root is a directory: this is not its share.
+    if (in_.state != nullptr && !S_ISDIR(share->mode)) {
+      return fail(ErrorCode::kSystem, fmt::format("{}: is {}, not a directory", in_.share, sys::kind_of(share->mode)));
+    }
     share_ = std::move(share->fd);
     section_.real_share = sys::path_of_fd(in_.calls, share_.get()).value_or(in_.share);
     struct statfs fs{};

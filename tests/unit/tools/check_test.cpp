@@ -206,6 +206,15 @@ TEST_F(CheckCommand, WritesOverNothingThatIsRead) {
   EXPECT_EQ(test::read_text(policy), "M001 * ignore\n");
 }
 
+TEST_F(CheckCommand, ASingleFileIsATreeAndNoShare) {
+  const std::string file = dir_ / "S/a";
+  const ToolRun run = run_tool({"capture", "--shared-dir", file, "-o", dir_ / "m", state_});
+  EXPECT_EQ(run.exit, 8) << run.out;
+  EXPECT_NE(run.out.find("is a regular file"), std::string::npos) << run.out;
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "m"));
+  EXPECT_EQ(run_tool({"capture", "--dir", file, "-o", dir_ / "m"}).exit, 0);
+}
+
 TEST_F(CheckCommand, TakesColorsFromTheTerminalAndTheEnvironment) {
   const auto colored = [&](std::vector<std::string> args, const ToolWorld& world) {
     return check(std::move(args), world).out.find('\x1b') != std::string::npos;
