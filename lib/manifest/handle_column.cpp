@@ -78,6 +78,13 @@ std::uint64_t ino_in_group(std::uint64_t ino, std::size_t at, std::size_t group)
   return at >= group ? ino << (8 * (at - group)) : ino >> (8 * (group - at));
 }
 
+// XORs the numbers of the inodes from `first` on into the eight bytes from `group` on. Its own inverse.
+void xor_group(std::span<std::uint64_t> run, const Column<std::uint64_t>& ino, std::size_t first,
+               std::size_t ino_at, std::size_t group) {
+  if (ino_at >= group + sizeof(std::uint64_t) || group >= ino_at + kInoBytes) return;
+  for (std::size_t i = 0; i < run.size(); ++i) run[i] ^= ino_in_group(ino[first + i], ino_at, group);
+}
+
 // The low `bytes` of each number, `length` apart.
 void put_groups(std::span<const std::uint64_t> run, std::size_t bytes, std::size_t length,
                 char* to) {
@@ -119,11 +126,7 @@ void join_handles(const std::uint8_t* planes, std::size_t length, std::uint8_t i
       if (!unshuffle(planes + group * ino.size() + first, ino.size(), bytes, run)) {
         std::fill(run.begin(), run.end(), 0);
       }
-      if (has_ino && ino_at < group + sizeof(room[0]) && group < ino_at + kInoBytes) {
-        for (std::size_t i = 0; i < run.size(); ++i) {
-          run[i] ^= ino_in_group(ino[first + i], ino_at, group);
-        }
-      }
+      if (has_ino) xor_group(run, ino, first, ino_at, group);
       put_groups(run, bytes, length, to + first * length + group);
     }
   }
@@ -139,11 +142,7 @@ void split_handles(const char* from, std::size_t length, std::uint8_t ino_at,
     for (std::size_t group = 0; group < length; group += sizeof(room[0])) {
       const std::size_t bytes = std::min(sizeof(room[0]), length - group);
       get_groups(from + first * length + group, bytes, length, run);
-      if (has_ino && ino_at < group + sizeof(room[0]) && group < ino_at + kInoBytes) {
-        for (std::size_t i = 0; i < run.size(); ++i) {
-          run[i] ^= ino_in_group(ino[first + i], ino_at, group);
-        }
-      }
+      if (has_ino) xor_group(run, ino, first, ino_at, group);
       shuffle<std::uint64_t>(run, planes + group * ino.size() + first, ino.size(), bytes);
     }
   }
