@@ -2,12 +2,17 @@
 // A directory for one test, and small files in it.
 #pragma once
 
+#include <mntent.h>
+#include <sys/mount.h>
+
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 
@@ -23,6 +28,7 @@ class TempDir {
   TempDir(const TempDir&) = delete;
   TempDir& operator=(const TempDir&) = delete;
   ~TempDir() {
+    unmount_all();
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
   }
@@ -42,6 +48,19 @@ class TempDir {
   }
 
  private:
+  // What a test mounted in its own mount namespace: there a mount point cannot be removed.
+  void unmount_all() const {
+    FILE* const table = ::setmntent("/proc/self/mounts", "r");
+    if (table == nullptr) return;
+    std::vector<std::string> below;
+    while (const mntent* const mount = ::getmntent(table)) {
+      const std::string_view place = mount->mnt_dir;
+      if (place.starts_with(path_.string() + '/')) below.emplace_back(place);
+    }
+    ::endmntent(table);
+    for (auto place = below.rbegin(); place != below.rend(); ++place) ::umount2(place->c_str(), MNT_DETACH);
+  }
+
   std::filesystem::path path_;
 };
 
