@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstdint>
 #include <cstring>
 
 namespace vfsmend {
@@ -38,6 +39,19 @@ Utf8Step utf8_step(std::string_view s) {
   return {need + 1, true, code};
 }
 
+// How many of the first bytes are ASCII, eight at a time: most names are nothing else.
+std::size_t ascii_length(std::string_view s) {
+  constexpr std::uint64_t kHighBits = 0x8080808080808080;
+  std::size_t at = 0;
+  std::uint64_t eight = 0;
+  for (; at + sizeof eight <= s.size(); at += sizeof eight) {
+    std::memcpy(&eight, s.data() + at, sizeof eight);
+    if ((eight & kHighBits) != 0) break;
+  }
+  while (at < s.size() && static_cast<unsigned char>(s[at]) < 0x80) ++at;
+  return at;
+}
+
 bool is_control(char32_t c) { return c < 0x20 || (c >= 0x7f && c < 0xa0); }
 
 // Characters that change how what follows is shown: U+200E, U+202A to U+202E, U+2066 to U+2069.
@@ -56,6 +70,10 @@ std::string os_error_text(int err) { return fmt::format("{} (os error {})", errn
 
 bool is_utf8(std::string_view s) {
   while (!s.empty()) {
+    if (const std::size_t ascii = ascii_length(s); ascii > 0) {
+      s.remove_prefix(ascii);
+      continue;
+    }
     const Utf8Step step = utf8_step(s);
     if (!step.valid) return false;
     s.remove_prefix(step.length);
