@@ -13,9 +13,11 @@
 namespace vfsmend::sys {
 namespace {
 
-// struct file_handle with room for the longest handle there is.
+// struct file_handle with room for the longest handle there is. What is not used is not written: a walk
+// asks for as many handles as a share has names.
 struct HandleBuffer {
-  alignas(file_handle) std::array<unsigned char, sizeof(file_handle) + kMaxHandleBytes> raw{};
+  HandleBuffer() {}
+  alignas(file_handle) std::array<unsigned char, sizeof(file_handle) + kMaxHandleBytes> raw;
 
   file_handle& get() { return *reinterpret_cast<file_handle*>(raw.data()); }
 };
