@@ -178,14 +178,16 @@ class Capture {
     input.hash = in_.hash;
     input.hash_budget = in_.hash_budget;
     input.expect_memory = in_.expect_memory;
+    input.second = in_.second;
     // Small scopes are done before a thread has started.
     const bool large = section_.whole_tree || scope.names().size() > 4 * kPieceSize;
     const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
     if (large) input.helpers = std::min(kMostHelpers, cores - 1);
     if (large) input.most_helpers = kMostHelpers;
     if (in_.progress) {
-      input.progress = [&](std::string_view path) {
-        in_.progress(fmt::format("{}/{}", section_.real_share, path));
+      input.progress = [&, told = section_.real_share + "/"](std::string_view path) mutable {
+        told.resize(section_.real_share.size() + 1);
+        in_.progress(told.append(path));
       };
     }
     TreeLook seen = look_at_tree(input);

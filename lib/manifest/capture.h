@@ -32,6 +32,7 @@ struct CaptureInput {
   std::function<void(std::string_view stage)> progress;
   // Told about how many bytes the table is going to take, as CheckRequest::expect_memory.
   std::function<void(std::uint64_t bytes)> expect_memory = nullptr;
+  sys::SecondThread* second = nullptr;  // as TreeLookInput
 };
 
 struct Captured {

@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "sys/listing.h"
+#include "sys/short_lock.h"
 #include "sys/walk.h"
 
 namespace vfsmend {
@@ -63,11 +64,6 @@ std::span<std::string_view> NameList::sorted() {
   return sorted_;
 }
 
-const Uncommon* Directory::uncommon(std::size_t at) const {
-  const std::uint32_t position = objects[at].uncommon;
-  return position == 0 ? nullptr : &pieces[at / kPieceSize].uncommon[position - 1];
-}
-
 Uncommon& Directory::make_uncommon(std::size_t at) {
   std::vector<Uncommon>& of_piece = pieces[at / kPieceSize].uncommon;
   std::uint32_t& position = objects[at].uncommon;
@@ -107,7 +103,7 @@ void Directory::keep(std::size_t at, const Object& object, const Look& look, std
 }
 
 Directory& Directories::add(Directory* parent, std::uint32_t entry, std::uint32_t scope) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = sys::lock_soon(mutex_);
   Directory& added = all_.emplace_back();
   added.parent = parent;
   added.number = static_cast<std::uint32_t>(all_.size() - 1);
@@ -141,13 +137,6 @@ void Directories::set_nameless(Directory& directory, std::size_t count) {
 void Directories::set_objects(Directory& directory, std::size_t count) {
   directory.objects = memory_.make<SeenObject>(count);
   directory.pieces.resize(count / kPieceSize + 1);
-}
-
-Look Directories::look_of(const Directory& directory, std::size_t at) const {
-  const std::uint32_t below = directory.objects[at].below;
-  if (below != 0 && all_[below - 1].problem.end != LookEnd::kWhole) return all_[below - 1].problem;
-  const Uncommon* uncommon = directory.uncommon(at);
-  return uncommon == nullptr ? Look{} : uncommon->look;
 }
 
 int Directories::open(sys::Calls& calls, int share, Directory& directory, bool for_reading) {
@@ -196,14 +185,22 @@ void Directories::finish_one(Directory& directory) {
 }
 
 std::string Directories::path_of(const Directory& directory) {
-  std::string path;
+  // From its end: each name is written once.
+  std::array<char, kLongestPath> room;
+  std::size_t begin = room.size();
+  const auto put = [&](std::string_view text) {
+    begin -= text.size();
+    std::memcpy(room.data() + begin, text.data(), text.size());
+  };
+  const auto path = [&] { return std::string(room.data() + begin, room.size() - begin); };
   for (const Directory* at = &directory; at->parent != nullptr && at->parent->parent != nullptr;
        at = at->parent) {
     const std::string_view name = at->parent->name(at->entry);
-    if (path.size() + name.size() > kLongestPath) return "../" + path;
-    path.insert(0, path.empty() ? "" : "/").insert(0, name);
+    if (name.size() + 1 > begin) return "../" + path();
+    if (begin < room.size()) put("/");
+    put(name);
   }
-  return path;
+  return path();
 }
 
 int read_names(sys::Calls& calls, int fd, NameList& out) {

@@ -82,8 +82,16 @@ struct Directory {
   std::vector<Piece> pieces;
   Look problem;                              // of opening and listing it
 
-  [[nodiscard]] std::string_view name(std::size_t at) const { return text.data() + objects[at].name_at; }
-  [[nodiscard]] const Uncommon* uncommon(std::size_t at) const;
+  // A NUL follows it.
+  [[nodiscard]] std::string_view name(std::size_t at) const {
+    if (text.empty()) return text;
+    const std::size_t end = at + 1 < objects.size() ? objects[at + 1].name_at : text.size();
+    return text.substr(objects[at].name_at, end - 1 - objects[at].name_at);
+  }
+  [[nodiscard]] const Uncommon* uncommon(std::size_t at) const {
+    const std::uint32_t position = objects[at].uncommon;
+    return position == 0 ? nullptr : &pieces[at / kPieceSize].uncommon[position - 1];
+  }
   // For the thread that looks at its piece: what was seen of one of them, with its handle and target
   // behind the `bytes` of those before it.
   void keep(std::size_t at, const Object& object, const Look& look, std::string& bytes);
@@ -117,7 +125,12 @@ class Directories {
   void set_bytes(Piece& piece, std::string_view bytes) { piece.bytes = memory_.keep(bytes); }
   [[nodiscard]] const std::deque<Directory>& all() const { return all_; }
   // How an object that was looked at was found in the end.
-  [[nodiscard]] Look look_of(const Directory& directory, std::size_t at) const;
+  [[nodiscard]] Look look_of(const Directory& directory, std::size_t at) const {
+    const std::uint32_t below = directory.objects[at].below;
+    if (below != 0 && all_[below - 1].problem.end != LookEnd::kWhole) return all_[below - 1].problem;
+    const Uncommon* const uncommon = directory.uncommon(at);
+    return uncommon == nullptr ? Look{} : uncommon->look;
+  }
 
   // Opens a directory for searching, or for reading too, and makes sure that it is the object that
   // was seen in its parent: else -ENOENT.

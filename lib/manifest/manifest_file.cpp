@@ -11,7 +11,6 @@
 #include "manifest/blocks.h"
 #include "manifest/columns.h"
 #include "manifest/section_head.h"
-#include "sys/do_both.h"
 
 namespace vfsmend {
 namespace {
@@ -80,7 +79,8 @@ void encode_part(const ManifestSection& section, std::uint32_t number, BlockKind
   }
 }
 
-void encode_section(const ManifestSection& section, std::uint32_t number, BlockWriter& out) {
+void encode_section(const ManifestSection& section, std::uint32_t number, sys::SecondThread& second,
+                    BlockWriter& out) {
   constexpr auto kMiddle = BlockKind::kNlink;  // about as much work before as behind it
   const auto behind = BlockKind{static_cast<std::uint32_t>(kMiddle) + 1};
   if (section.entries.size_of() < kWrittenByTwo) {
@@ -88,8 +88,8 @@ void encode_section(const ManifestSection& section, std::uint32_t number, BlockW
     return;
   }
   BlockWriter rest;
-  sys::do_both([&] { encode_part(section, number, BlockKind::kSection, kMiddle, out); },
-               [&] { encode_part(section, number, behind, kLastBlock, rest); });
+  second.do_both([&] { encode_part(section, number, BlockKind::kSection, kMiddle, out); },
+                 [&] { encode_part(section, number, behind, kLastBlock, rest); });
   out.append(rest);
 }
 
@@ -180,8 +180,9 @@ class SectionReader {
     }
     Result<void> integers;
     Result<void> texts;
-    sys::do_both([&] { integers = read_integers_but_ino(e, helpers_); },
-                 [&] { texts = read_ino_and_texts(e); });
+    sys::SecondThread second;
+    second.do_both([&] { integers = read_integers_but_ino(e, helpers_); },
+                   [&] { texts = read_ino_and_texts(e); });
     VFSMEND_TRY(std::move(integers));
     return texts;
   }
@@ -246,14 +247,15 @@ class SectionReader {
 
 }  // namespace
 
-Result<ByteVector> encode_manifest(const Manifest& manifest) {
+Result<ByteVector> encode_manifest(const Manifest& manifest, sys::SecondThread* second) {
   BlockWriter out;
   out.add(BlockKind::kFacts, 0, encode_facts(manifest.facts));
+  sys::SecondThread own;
   std::uint32_t number = 0;
   for (const ManifestSection& section : manifest.sections) {
     VFSMEND_CHECK(has_one_length(section.entries));
     VFSMEND_CHECK(check_consistent(section));
-    encode_section(section, ++number, out);
+    encode_section(section, ++number, second != nullptr ? *second : own, out);
   }
   if (out.raw_size() > kMaxManifestMemory) {
     return fail(ErrorCode::kLimit,

@@ -8,12 +8,16 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "manifest/manifest.h"
+#include "sys/second_thread.h"
 
 namespace vfsmend {
 
 // The tables must be consistent, as below. kLimit: the columns have more than 4 GiB in all (some 40
 // million entries), which decode_manifest would refuse.
-[[nodiscard]] Result<ByteVector> encode_manifest(const Manifest& manifest);
+//
+// Large tables are packed by two threads: `second`, or one of its own.
+[[nodiscard]] Result<ByteVector> encode_manifest(const Manifest& manifest,
+                                                 sys::SecondThread* second = nullptr);
 
 // kFormat, with the place in the file: not a manifest, a version that is not known, cut, or damaged
 // (every byte is covered by a checksum; nothing of a damaged one is used). kLimit: it asks for more

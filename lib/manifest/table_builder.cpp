@@ -7,12 +7,13 @@
 #include <unordered_map>
 #include <vector>
 
-#include "sys/do_both.h"
-
 namespace vfsmend {
 namespace {
 
 constexpr std::size_t kWorthAThread = 4'096;  // entries
+// Bytes between what two threads write to all the time. On one cache line they take longer than one
+// thread would for both.
+constexpr std::size_t kApart = 128;
 constexpr std::uint64_t kMemoryPerEntry = 112;  // bytes: its columns, and what packs one of them
 
 // A directory, and where it stands in the table itself.
@@ -37,14 +38,18 @@ std::vector<Placed> placed(const std::deque<Directory>& all) {
 
 // The columns that are numbers of an object by itself. Those that are the same for all objects of most
 // shares get no room before they need it.
-class NumberBuilder {
+class alignas(kApart) NumberBuilder {
  public:
-  explicit NumberBuilder(TreeLook& out) : out_(out), e_(out.entries) {}
-
   void reserve(std::size_t count) {
     for (auto* column : {&e_.parent, &e_.mode, &e_.nlink}) column->reserve(count);
     for (auto* column : {&e_.size, &e_.ino}) column->reserve(count);
     for (auto* column : {&e_.mtime, &e_.ctime, &e_.btime}) column->reserve(count);
+  }
+
+  // What was built, in a table that has no other columns yet.
+  void finish(TreeLook& out) {
+    out.entries = std::move(e_);
+    out.devices = std::move(device_list_);
   }
 
   void add(const SeenObject& object, std::uint32_t parent, const Uncommon* uncommon, bool known) {
@@ -66,24 +71,37 @@ class NumberBuilder {
 
  private:
   std::uint32_t device(std::uint64_t number) {
-    if (!out_.devices.empty() && out_.devices[last_device_] == number) return last_device_;
+    if (!device_list_.empty() && device_list_[last_device_] == number) return last_device_;
     const auto [known, is_new] =
-        devices_.try_emplace(number, static_cast<std::uint32_t>(out_.devices.size()));
-    if (is_new) out_.devices.push_back(number);
+        devices_.try_emplace(number, static_cast<std::uint32_t>(device_list_.size()));
+    if (is_new) device_list_.push_back(number);
     return last_device_ = known->second;
   }
 
-  TreeLook& out_;
-  EntryTable& e_;
+  EntryTable e_;
+  std::vector<std::uint64_t> device_list_;
   std::unordered_map<std::uint64_t, std::uint32_t> devices_;
   std::uint32_t last_device_ = 0;
 };
 
 // The other columns, and what is to be told.
-class TextBuilder {
+class alignas(kApart) TextBuilder {
  public:
-  TextBuilder(const Directories& directories, TreeLook& out) : directories_(directories), out_(out) {
+  explicit TextBuilder(const Directories& directories) : directories_(directories) {
     out_.xattr_sets.emplace_back();
+  }
+
+  // Adds what was built.
+  void finish(TreeLook& out) {
+    EntryTable& built = out_.entries;
+    out.entries.name = std::move(built.name);
+    out.entries.handle = std::move(built.handle);
+    out.entries.target = std::move(built.target);
+    out.entries.xattrs = std::move(built.xattrs);
+    out.entries.notes = std::move(built.notes);
+    out.entries.hash = std::move(built.hash);
+    out.xattr_sets = std::move(out_.xattr_sets);
+    out.notes = std::move(out_.notes);
   }
 
   void reserve(std::size_t count, std::span<const Placed> order) {
@@ -151,7 +169,7 @@ class TextBuilder {
   }
 
   const Directories& directories_;
-  TreeLook& out_;
+  TreeLook out_;
   std::map<XattrSet, std::uint32_t> sets_;
 };
 
@@ -165,6 +183,13 @@ void build_numbers(const Directories& directories, std::span<const Placed> order
   }
 }
 
+// One after the other without a `second`.
+void do_all(sys::SecondThread* second, const std::function<void()>& one, const std::function<void()>& other) {
+  if (second != nullptr) return second->do_both(one, other);
+  one();
+  other();
+}
+
 void build_texts(std::span<const Placed> order, TextBuilder& builder) {
   for (const auto& [directory, parent] : order) {
     for (std::size_t i = 0; i < directory->objects.size(); ++i) builder.add(*directory, i);
@@ -173,26 +198,28 @@ void build_texts(std::span<const Placed> order, TextBuilder& builder) {
 
 }  // namespace
 
-TreeLook build_table(const Directories& directories,
+TreeLook build_table(const Directories& directories, sys::SecondThread& second,
                      const std::function<void(std::uint64_t bytes)>& expect_memory) {
-  TreeLook out;
-  const std::vector<Placed> order = placed(directories.all());
   std::size_t count = 0;
-  for (const Placed& each : order) count += each.directory->objects.size();
-  if (expect_memory) expect_memory(count * kMemoryPerEntry);
+  for (const Directory& each : directories.all()) count += each.objects.size();
+  const bool large = count >= kWorthAThread;
+  std::vector<Placed> order;
+  const auto place_all = [&] { order = placed(directories.all()); };
+  const auto fetch = [&] {
+    if (expect_memory) expect_memory(count * kMemoryPerEntry);
+  };
+  do_all(large ? &second : nullptr, place_all, fetch);
   // What they need is taken by this thread: the heap that was made ready is its own.
-  NumberBuilder numbers(out);
-  TextBuilder texts(directories, out);
+  NumberBuilder numbers;
+  TextBuilder texts(directories);
   numbers.reserve(count);
   texts.reserve(count, order);
   const auto add_numbers = [&] { build_numbers(directories, order, numbers); };
   const auto add_texts = [&] { build_texts(order, texts); };
-  if (count >= kWorthAThread) {
-    sys::do_both(add_numbers, add_texts);
-  } else {
-    add_numbers();
-    add_texts();
-  }
+  do_all(large ? &second : nullptr, add_numbers, add_texts);
+  TreeLook out;
+  numbers.finish(out);
+  texts.finish(out);
   return out;
 }
 

@@ -9,12 +9,13 @@
 
 #include "manifest/directory.h"
 #include "manifest/tree_look.h"
+#include "sys/second_thread.h"
 
 namespace vfsmend {
 
 // `directories` begins with the one that holds the share itself.
 [[nodiscard]] TreeLook build_table(
-    const Directories& directories,
+    const Directories& directories, sys::SecondThread& second,
     const std::function<void(std::uint64_t bytes)>& expect_memory = nullptr);
 
 }  // namespace vfsmend

@@ -30,8 +30,11 @@ class TreeWalk {
     directories_.set_nameless(top, 1 + in_.loose.size());
     look_at_top(top);
     if (S_ISDIR(top.objects[0].mode)) add_directory(top, 0, 0);
+    sys::SecondThread own;
+    sys::SecondThread& second = in_.second != nullptr ? *in_.second : own;
+    if (in_.helpers > 0) second.start();
     pool_.run(in_.helpers, std::max(in_.helpers, in_.most_helpers));
-    TreeLook out = build_table(directories_, in_.expect_memory);
+    TreeLook out = build_table(directories_, second, in_.expect_memory);
     out.hashed_bytes = in_.hash_budget - budget_.load();
     out.listing_cut = listing_cut_;
     return out;

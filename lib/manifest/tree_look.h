@@ -17,6 +17,7 @@
 #include "manifest/manifest.h"
 #include "manifest/object.h"
 #include "manifest/scope.h"
+#include "sys/second_thread.h"
 
 namespace vfsmend {
 
@@ -43,6 +44,7 @@ struct TreeLookInput {
   bool whole_tree = false;
   HashScope hash = HashScope::kUsed;
   std::uint64_t hash_budget = 0;  // bytes to be read for hashes, at most
+  sys::SecondThread* second = nullptr;  // puts a large table together; null: one of its own
   unsigned helpers = 0;           // threads beside this one,
   unsigned most_helpers = 0;      // and as long as they wait for a disk or a server
 };

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "sys/heap.h"
+#include "sys/short_lock.h"
 
 namespace vfsmend::sys {
 namespace {
@@ -25,7 +26,7 @@ std::string_view Arena::keep(std::string_view text) {
 
 void* Arena::take(std::size_t bytes) {
   bytes = round_up(bytes, kAlign);
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_soon(mutex_);
   if (bytes > left_) {
     const bool first = blocks_.empty() && bytes <= kFirst;
     left_ = first ? kFirst : round_up(bytes, kLater);

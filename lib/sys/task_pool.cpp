@@ -5,6 +5,8 @@
 #include <ctime>
 #include <system_error>
 
+#include "sys/short_lock.h"
+
 namespace vfsmend::sys {
 namespace {
 
@@ -19,7 +21,7 @@ std::chrono::nanoseconds processor_time() {
 
 void TaskPool::add(Task task) {
   {
-    const std::lock_guard lock(mutex_);
+    const auto lock = lock_soon(mutex_);
     waiting_.push_back(std::move(task));
     if (busy_ != 0) hire();
   }
@@ -28,7 +30,7 @@ void TaskPool::add(Task task) {
 
 void TaskPool::run(unsigned helpers, unsigned most) {
   {
-    const std::lock_guard lock(mutex_);
+    const auto lock = lock_soon(mutex_);
     running_.assign(1, nullptr);
     most_ = most;
     asked_ = Clock::now();
@@ -38,7 +40,7 @@ void TaskPool::run(unsigned helpers, unsigned most) {
   work(0);
   std::vector<std::thread> threads;
   {
-    const std::lock_guard lock(mutex_);
+    const auto lock = lock_soon(mutex_);
     threads.swap(threads_);
   }
   for (std::thread& thread : threads) thread.join();
@@ -92,13 +94,13 @@ bool TaskPool::next(std::unique_lock<std::mutex>& lock, std::size_t self, Task& 
 }
 
 void TaskPool::work(std::size_t self) {
-  std::unique_lock lock(mutex_);
+  std::unique_lock lock = lock_soon(mutex_);
   Task task;
   while (next(lock, self, task)) {
     lock.unlock();
     task.run();
     task.run = nullptr;
-    lock.lock();
+    lock = lock_soon(mutex_);
     running_[self] = nullptr;
     if (--busy_ == 0 || !waiting_.empty()) changed_.notify_all();
   }

@@ -99,7 +99,7 @@ class SnapshotCapture {
   Result<void> capture_tree() {
     CaptureInput input{calls_, request_.tree, "", nullptr, {}, true, request_.hash,
                        request_.hash_budget, progress_,
-                       request_.what.expect_memory};
+                       request_.what.expect_memory, request_.second};
     DeviceReport device;
     device.shared_dir = request_.tree;
     capture_one(input, std::move(device), nullptr);
@@ -164,7 +164,7 @@ class SnapshotCapture {
     report.handles = decoded->state.handles.size();
     CaptureInput input{calls_, share, device.id, &decoded->state, *device.state,
                        request_.whole_tree, request_.hash, request_.hash_budget, progress_,
-                       request_.what.expect_memory};
+                       request_.what.expect_memory, request_.second};
     capture_one(input, std::move(report), &source);
     return {};
   }

@@ -30,6 +30,8 @@ struct CaptureRequest {
   std::string snapshot_id;
   std::string sandbox_id;
   std::string parent_id;
+  // Puts large tables together, and may be kept for encode_manifest(); null: the capture has its own.
+  sys::SecondThread* second = nullptr;
 };
 
 // A file whose bytes are to be kept beside the manifest, as kept_path() says, while the daemon lives:

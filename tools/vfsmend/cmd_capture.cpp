@@ -34,6 +34,7 @@ class CaptureRun {
     open_target();
     CaptureRequest in_worker = settings_.request;
     in_worker.what.expect_memory = sys::fetch_heap;
+    in_worker.second = &second_;
     Result<CaptureResult> result = capture_snapshot(*io_.calls, in_worker, progress);
     if (!result) {
       return {exit_status::kUsage, "",
@@ -76,7 +77,7 @@ class CaptureRun {
       report.reason = fmt::format("{}: {}", target_, text);
       report.verdict = Verdict::kIndeterminate;
     };
-    const Result<ByteVector> bytes = encode_manifest(result.manifest);
+    const Result<ByteVector> bytes = encode_manifest(result.manifest, &second_);
     if (!bytes) return unwritten(bytes.error().text);
     if (!directory_.valid()) return unwritten("its directory cannot be opened");
     const std::string file = fmt::format("/proc/self/fd/{}/{}", directory_.get(), name_);
@@ -155,6 +156,7 @@ class CaptureRun {
   std::string target_;  // as it is told
   std::string name_;    // in directory_
   sys::UniqueFd directory_;
+  sys::SecondThread second_;  // of the worker
 };
 
 }  // namespace
