@@ -15,6 +15,8 @@ namespace vfsmend::sys {
   for (int i = 1; i < kTries && !lock.owns_lock(); ++i) {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
 #endif
     static_cast<void>(lock.try_lock());
   }
