@@ -6,9 +6,6 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -217,8 +214,8 @@ class Capture {
 Result<Captured> capture_share(const CaptureInput& input) { return Capture(input).run(); }
 
 std::string state_digest(Bytes state) {
-  const XXH128_hash_t hash = XXH3_128bits(state.data(), state.size());
-  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+  const ContentHash hash = content_hash(state);
+  return fmt::format("{:016x}{:016x}", hash[1], hash[0]);
 }
 
 std::string_view fact(const std::vector<std::pair<std::string, std::string>>& facts,

@@ -7,16 +7,12 @@
 #include <sys/sysmacros.h>
 
 #include <fmt/format.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include <cerrno>
 #include <climits>
 #include <ctime>
-#include <memory>
 
 #include "manifest/manifest.h"
-#include "sys/read_file.h"
 #include "sys/times.h"
 #include "sys/unique_fd.h"
 
@@ -45,10 +41,14 @@ Look read_content(sys::Calls& calls, int dir, const char* name, Object& out) {
   if (!fd.valid()) return failed(fd.get(), "content");
   ObjectFacts opened;
   if (const int err = stat_now(calls, fd.get(), "", opened); err < 0) return failed(err, "content");
-  if (!is_untouched(out.facts, opened)) return {LookEnd::kChanging, 0, ""};
+  if (!is_untouched(out.facts, opened)) return {LookEnd::kChanging, 0, ""};  // no FIFO, no device either
   const auto hash = hash_content(calls, fd.get(), out.facts.size);
   if (!hash && hash.error().code == ErrorCode::kFormat) return {LookEnd::kChanging, 0, ""};
   if (!hash) return {LookEnd::kUnreadable, hash.error().sys_errno, "content"};
+  // Another file under its name would have moved the ctime of this one too, so the name is not asked again.
+  ObjectFacts after;
+  if (const int err = stat_now(calls, fd.get(), "", after); err < 0) return failed(err, "content");
+  if (!is_untouched(out.facts, after)) return {LookEnd::kChanging, 0, ""};
   out.hash = *hash;
   return {};
 }
@@ -115,7 +115,7 @@ Look look_at(sys::Calls& calls, int dir, const char* name, const LookOptions& op
   for (int i = 0; i < kTries && look.end == LookEnd::kChanging; ++i) {
     look = look_once(calls, dir, name, options, out);
     if (look.end == LookEnd::kVanished || look.end == LookEnd::kChanging) continue;
-    if (out.facts.ctime < options.began - kClockTick && !out.hash) return look;
+    if (out.facts.ctime < options.began - kClockTick) return look;
     ObjectFacts after;
     const int err = stat_now(calls, dir, name, after);
     if (err < 0) return failed(err, "it");
@@ -141,34 +141,6 @@ int open_content(sys::Calls& calls, int dir, const char* name) {
     fd = calls.openat2(dir, name, how);
   }
   return fd;
-}
-
-Result<ContentHash> hash_content(sys::Calls& calls, int fd, std::uint64_t size) {
-  constexpr std::size_t kPiece = std::size_t{1} << 20;
-  const std::size_t piece = std::min<std::uint64_t>(kPiece, std::max<std::uint64_t>(size, 1));
-  const auto buffer = std::make_unique_for_overwrite<std::uint8_t[]>(piece);
-  ContentHasher hasher;
-  for (std::uint64_t at = 0; at < size;) {
-    const auto want = static_cast<std::size_t>(std::min<std::uint64_t>(piece, size - at));
-    VFSMEND_TRY(sys::read_exactly(calls, fd, {buffer.get(), want}, at));
-    hasher.add({buffer.get(), want});
-    at += want;
-  }
-  return hasher.hash();
-}
-
-struct ContentHasher::State {
-  XXH3_state_t xxh3;
-};
-
-ContentHasher::ContentHasher() : state_(std::make_unique<State>()) { XXH3_128bits_reset(&state_->xxh3); }
-ContentHasher::~ContentHasher() = default;
-
-void ContentHasher::add(Bytes piece) { XXH3_128bits_update(&state_->xxh3, piece.data(), piece.size()); }
-
-ContentHash ContentHasher::hash() const {
-  const XXH128_hash_t hash = XXH3_128bits_digest(&state_->xxh3);
-  return {hash.low64, hash.high64};
 }
 
 std::int64_t file_clock() {

@@ -3,22 +3,18 @@
 // wanted): everything that a manifest says of it.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 
 #include "base/bytes.h"
-#include "base/result.h"
+#include "manifest/content_hash.h"
 #include "sys/calls.h"
 #include "sys/object_handle.h"
 #include "sys/xattrs.h"
 
 namespace vfsmend {
-
-using ContentHash = std::array<std::uint64_t, 2>;  // XXH3-128, low half first
 
 struct ObjectFacts {
   std::uint32_t mode = 0;
@@ -74,24 +70,6 @@ struct LookOptions {
 // it is looked at is looked at again, a few times. Access times stay as they are.
 [[nodiscard]] Look look_at(sys::Calls& calls, int dir, const char* name, const LookOptions& options,
                            Object& out);
-
-// Of the first `size` bytes of an open file; kFormat where it has fewer.
-[[nodiscard]] Result<ContentHash> hash_content(sys::Calls& calls, int fd, std::uint64_t size);
-
-// The same of bytes that come piece by piece.
-class ContentHasher {
- public:
-  ContentHasher();
-  ~ContentHasher();
-  ContentHasher(const ContentHasher&) = delete;
-  ContentHasher& operator=(const ContentHasher&) = delete;
-  void add(Bytes piece);
-  [[nodiscard]] ContentHash hash() const;
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
 
 // Opens a regular file for reading, without a trace: no access time, no waiting for a FIFO, no
 // link followed. A descriptor or a negative errno.

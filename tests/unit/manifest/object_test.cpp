@@ -9,7 +9,9 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "manifest/capture.h"
 #include "manifest/object.h"
@@ -168,6 +170,25 @@ TEST_F(Hash, OfAFileThatIsWrittenToIsNotKept) {
   const Look settled = look("pread", 1, [&] { return append(); }, false, kHashed);
   EXPECT_EQ(settled.end, LookEnd::kWhole);
   EXPECT_EQ(hash_text(), state_digest(as_bytes(read_text(dir_ / "f"))));
+}
+
+// Of an object that was not touched for long the name is not asked again: its descriptor tells as much.
+TEST_F(Hash, OfAnOldFileThatChangesWhileItIsReadIsNotKept) {
+  const LookOptions old{file_clock() + 1'000'000'000, [](std::uint64_t) { return true; }};
+  const auto replace = [&] {
+    dir_.write("new", "another");
+    return ::rename((dir_ / "new").c_str(), (dir_ / "f").c_str());
+  };
+  for (const std::function<int()>& change : {std::function<int()>([&] { return append(); }),
+                                             std::function<int()>(replace)}) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));  // ctimes of before are others
+    EXPECT_EQ(look("pread", 1, change, false, old).end, LookEnd::kWhole);
+    EXPECT_EQ(hash_text(), state_digest(as_bytes(read_text(dir_ / "f"))));
+    struct stat now {};
+    ASSERT_EQ(::stat((dir_ / "f").c_str(), &now), 0);
+    EXPECT_EQ(object_.facts.ino, now.st_ino);
+    EXPECT_EQ(object_.facts.size, static_cast<std::uint64_t>(now.st_size));
+  }
 }
 
 TEST_F(Hash, OfAFileThatShrinksIsNotKept) {
